@@ -11,10 +11,10 @@ IPV6_PREFIX = 64
 
 
 def address_of(request: HttpRequest) -> str:
-    return named_by(str(request.META.get("REMOTE_ADDR", "")), str(request.META.get("HTTP_X_FORWARDED_FOR", "")))
+    return client_address(str(request.META.get("REMOTE_ADDR", "")), str(request.META.get("HTTP_X_FORWARDED_FOR", "")))
 
 
-def named_by(address: str, forwarded_for: str) -> str:
+def client_address(address: str, forwarded_for: str) -> str:
     """Return the client address. X-Forwarded-For is read from its end, and only as far as our own proxies wrote it:
     anyone can forge the rest.
     """
@@ -39,10 +39,10 @@ def address_for_axes(request: HttpRequest) -> str | None:
 
 def origin_of(request: HttpRequest) -> str:
     """Return the address or network that shares one rate limit."""
-    return origin_named(address_of(request))
+    return origin_of_address(address_of(request))
 
 
-def origin_named(address: str) -> str:
+def origin_of_address(address: str) -> str:
     if not _is_address(address):
         return ""
     if isinstance(parsed := ip_address(address), IPv6Address):

@@ -24,7 +24,7 @@ from api.errors import is_for_programs
 from api.limits import SAFE
 from api.models import ApiToken, AuditEntry
 from work.operations.commands import clean
-from work.operations.numbers import id_of
+from work.operations.ids import id_of
 from workspaces.models import Workspace
 
 # A row of the admin, or the selected rows of a list.
@@ -101,7 +101,7 @@ def begin(request: HttpRequest) -> None:
         record.entry = _write(request, record)
 
 
-def changes(get_response: Callable[[HttpRequest], HttpResponseBase]) -> Callable[[HttpRequest], HttpResponseBase]:
+def audit_changes(get_response: Callable[[HttpRequest], HttpResponseBase]) -> Callable[[HttpRequest], HttpResponseBase]:
     """Middleware that audits unsafe requests; it must come after authentication. Safe requests cause no query."""
 
     def answer(request: HttpRequest) -> HttpResponseBase:

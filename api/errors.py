@@ -68,7 +68,7 @@ class Problem(Exception):
         self.details, self.headers = dict(details or {}), dict(headers or {})
 
 
-def answer_of(problem: Problem) -> JsonResponse:
+def response_of(problem: Problem) -> JsonResponse:
     data = {"code": problem.code, "message": problem.message, "details": problem.details}
     return JsonResponse(data, status=problem.answered, headers=problem.headers)
 

@@ -39,7 +39,7 @@ def send(request: HttpRequest, stored: StoredFile) -> HttpResponseBase:
     if unchanged := check_tag(request, tag):
         return unchanged
     try:
-        if redirect := downloads.elsewhere(stored.stored_as, stored.name, stored.content_type):
+        if redirect := downloads.storage_redirect(stored.stored_as, stored.name, stored.content_type):
             return redirect
         file = default_storage.open(stored.stored_as)
     except (OSError, ValueError) as error:
@@ -49,7 +49,7 @@ def send(request: HttpRequest, stored: StoredFile) -> HttpResponseBase:
             raise _not_readable(stored, f"{file.size} bytes instead of {size_bytes}")
         requested = _requested_range(request, tag, size_bytes)
         span = range(size_bytes) if requested is None else requested
-        response = downloads.sent(request, _Part(file, span), stored.name, stored.content_type)
+        response = downloads.stream_file(request, _Part(file, span), stored.name, stored.content_type)
     except BaseException:
         file.close()
         raise

@@ -19,7 +19,7 @@ from pydantic import BaseModel, ConfigDict
 from api import audit, outages, uploads
 from api.bodies import StrictParser
 from api.callers import READ
-from api.errors import CODES, Problem, answer_of
+from api.errors import CODES, Problem, response_of
 from api.openapi import describe
 from api.rendering import Renderer
 
@@ -97,7 +97,7 @@ def answer_error(request: HttpRequest, error: Any) -> HttpResponse:
         case _:
             log.exception("api.broken", path=request.path, exc_info=error)
             problem = Problem("internal_error", "Internal error. Look for this request ID in the server log.")
-    return answer_of(problem)
+    return response_of(problem)
 
 
 def _invalid_request(error: ValidationError) -> Problem:

@@ -12,7 +12,7 @@ from django.db import IntegrityError, transaction
 from api import tokens
 from api.models import ApiToken, Scope
 from work import clock
-from work.operations import written
+from work.operations import encoding
 from workspaces.models import Workspace
 
 LONGEST_NAME = 100
@@ -76,12 +76,12 @@ def make(
 
 def _check_time(expires_at: datetime | None, made_with: ApiToken | None) -> None:
     if expires_at is not None and expires_at <= clock.now():
-        raise Refused(f"The expiry must be in the future, not {written.moment(expires_at)}.", "expires_at")
+        raise Refused(f"The expiry must be in the future, not {encoding.moment(expires_at)}.", "expires_at")
     latest = made_with.expires_at if made_with else None
     if latest and (expires_at is None or expires_at > latest):
-        problem = f"The expiry {written.moment(expires_at)} is too late" if expires_at else "The expiry is missing"
-        message = f"{problem}: the token that creates this one expires at {written.moment(latest)}."
-        raise Refused(message, "expires_at", latest=written.moment(latest))
+        problem = f"The expiry {encoding.moment(expires_at)} is too late" if expires_at else "The expiry is missing"
+        message = f"{problem}: the token that creates this one expires at {encoding.moment(latest)}."
+        raise Refused(message, "expires_at", latest=encoding.moment(latest))
 
 
 def _check_scopes(scopes: set[Scope], workspace: Workspace, person: AbstractUser, made_with: ApiToken | None) -> None:

@@ -14,7 +14,7 @@ from api.callers import caller_of
 from api.errors import Problem
 from api.models import KeptAnswer
 from api.rendering import text_of
-from work.operations import written
+from work.operations import encoding
 from work.sql.contention import patiently
 
 HEADER, REPLAYED = "Idempotency-Key", "Idempotency-Replayed"
@@ -97,5 +97,5 @@ def commit_once(
 def _replay(stored: KeptAnswer, fingerprint: str) -> HttpResponse:
     if stored.fingerprint != fingerprint:
         message = f"This {HEADER} was already used for another request. Use a new key."
-        raise Problem("idempotency_key_reused", message, {"first_used_at": written.moment(stored.created_at)})
+        raise Problem("idempotency_key_reused", message, {"first_used_at": encoding.moment(stored.created_at)})
     return HttpResponse(stored.body, "application/json", stored.answered, headers={REPLAYED: "true"})

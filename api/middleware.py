@@ -12,7 +12,7 @@ from django.http.response import HttpResponseBase
 from django.utils.cache import patch_vary_headers
 from django.utils.log import log_response
 
-from api.errors import answer_of, is_for_programs, problem_of_status
+from api.errors import is_for_programs, problem_of_status, response_of
 
 HEADER = "X-Request-ID"
 _BODY_HEADERS = {"Content-Type", "Content-Length", "Content-Encoding", "Content-Disposition", "ETag"}
@@ -20,11 +20,13 @@ _BODY_HEADERS = {"Content-Type", "Content-Length", "Content-Encoding", "Content-
 _VALID_ID = re.compile(r"[A-Za-z0-9._-]{8,64}")
 
 
-def requests(get_response: Callable[[HttpRequest], HttpResponseBase]) -> Callable[[HttpRequest], HttpResponseBase]:
+def assign_request_ids(
+    get_response: Callable[[HttpRequest], HttpResponseBase],
+) -> Callable[[HttpRequest], HttpResponseBase]:
     """Middleware that adds the request ID to the response and to every log line of the request."""
 
     def answer(request: HttpRequest) -> HttpResponseBase:
-        with known(request.headers.get(HEADER, "")) as id:
+        with bind_request_id(request.headers.get(HEADER, "")) as id:
             response = get_response(request)
             if is_for_programs(request.path):
                 response = _for_programs(request, response)
@@ -32,7 +34,7 @@ def requests(get_response: Callable[[HttpRequest], HttpResponseBase]) -> Callabl
                 # If the user was never loaded, the response was not made for one.
                 users = (getattr(request, name, None) for name in ("_cached_user", "_acached_user"))
                 if any(user is not None and user.is_authenticated for user in users):
-                    keep_to_them(response, "Cookie")
+                    forbid_shared_caching(response, "Cookie")
             response[HEADER] = id
             if response.status_code >= 400:
                 # Django itself would log this only after the request ID is unbound.
@@ -44,14 +46,14 @@ def requests(get_response: Callable[[HttpRequest], HttpResponseBase]) -> Callabl
 
 
 @contextmanager
-def known(given: str) -> Iterator[str]:
+def bind_request_id(given: str) -> Iterator[str]:
     """Bind the request ID to all log lines of the block. The ID is the one sent with the request, or a new one."""
     id = given if _VALID_ID.fullmatch(given) else uuid.uuid4().hex
     with structlog.contextvars.bound_contextvars(request_id=id):
         yield id
 
 
-def keep_to_them(response: HttpResponseBase, *by: str) -> None:
+def forbid_shared_caching(response: HttpResponseBase, *by: str) -> None:
     """Forbid shared caching: responses are per user."""
     if "Cache-Control" not in response:
         response["Cache-Control"] = "private, no-store"
@@ -60,11 +62,11 @@ def keep_to_them(response: HttpResponseBase, *by: str) -> None:
 
 def _for_programs(request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
     if response.status_code >= 400 and response.get("Content-Type", "") != "application/json":
-        problem = answer_of(problem_of_status(request, response.status_code))
+        problem = response_of(problem_of_status(request, response.status_code))
         # Other headers apply to any response, such as X-Frame-Options or Retry-After.
         for name in response.headers.keys() - _BODY_HEADERS:
             problem.setdefault(name, response[name])
         problem.cookies.update(response.cookies)
         response = problem
-    keep_to_them(response, "Authorization", "Cookie")
+    forbid_shared_caching(response, "Authorization", "Cookie")
     return response

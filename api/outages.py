@@ -17,7 +17,7 @@ from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from psycopg_pool import PoolTimeout, TooManyRequests
 
-from api.errors import Problem, answer_of, is_for_programs
+from api.errors import Problem, is_for_programs, response_of
 from work import health
 
 RETRY_SECONDS = 5
@@ -73,7 +73,9 @@ def is_cancelled_query(error: BaseException) -> bool:
     return isinstance(error, psycopg.errors.QueryCanceled)
 
 
-def outages(get_response: Callable[[HttpRequest], HttpResponseBase]) -> Callable[[HttpRequest], HttpResponseBase]:
+def answer_outages(
+    get_response: Callable[[HttpRequest], HttpResponseBase],
+) -> Callable[[HttpRequest], HttpResponseBase]:
     """Middleware that limits the time of reads on SQLite, and turns outages into error responses."""
 
     def answer(request: HttpRequest) -> HttpResponseBase:
@@ -99,7 +101,7 @@ def answer_to(request: HttpRequest, error: BaseException | None) -> HttpResponse
         return None
     log.error("web.outage", path=request.path, code=problem.code, error=str(error).strip())
     if is_for_programs(request.path):
-        return answer_of(problem)
+        return response_of(problem)
     text = f"{problem.message}\n"
     return HttpResponse(text, "text/plain; charset=utf-8", problem.answered, headers=problem.headers)
 

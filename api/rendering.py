@@ -6,10 +6,10 @@ from typing import Any
 from ninja.renderers import JSONRenderer
 from ninja.responses import NinjaJSONEncoder
 
-from work.operations import written
+from work.operations import encoding
 
 
-class Encoder(written.Encoder, NinjaJSONEncoder):
+class Encoder(encoding.Encoder, NinjaJSONEncoder):
     """Adds ADE's format of times to the types that ninja can encode."""
 
 

@@ -27,7 +27,9 @@ SEEN_AT = "seen_at"
 MOST_FAILURES = 60
 
 
-def lockout(get_response: Callable[[HttpRequest], HttpResponseBase]) -> Callable[[HttpRequest], HttpResponseBase]:
+def answer_lockout(
+    get_response: Callable[[HttpRequest], HttpResponseBase],
+) -> Callable[[HttpRequest], HttpResponseBase]:
     """Replace the middleware of django-axes, whose response has no Retry-After."""
 
     def answer(request: HttpRequest) -> HttpResponseBase:
@@ -43,7 +45,7 @@ def lockout(get_response: Callable[[HttpRequest], HttpResponseBase]) -> Callable
     return answer
 
 
-def keeping_sessions(
+def end_idle_sessions(
     get_response: Callable[[HttpRequest], HttpResponseBase],
 ) -> Callable[[HttpRequest], HttpResponseBase]:
     """End a session ADE_SESSION_IDLE_SECONDS after the user's last request, without writing the session on each

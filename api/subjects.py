@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from itertools import islice
 from threading import Lock
 
-from work.tail import Seen
+from work.tail import EventRow
 from work.work_types import all_work_types
 
 # Path from a row of this kind to its workspace. Other kinds (workers, jobs, feeds) belong to the installation.
@@ -33,7 +33,7 @@ class Workspaces:
         self._known: OrderedDict[Subject, int | None] = OrderedDict()
         self._lock = Lock()
 
-    def of(self, events: Iterable[Seen]) -> Mapping[Subject, int]:
+    def of(self, events: Iterable[EventRow]) -> Mapping[Subject, int]:
         """Return the workspaces of these events; events without a workspace are left out. Costs one query per kind
         and batch of unknown subjects.
         """

@@ -12,8 +12,8 @@ from builds import contents, lifecycle
 from builds.lifecycle import BUILD_STATES
 from builds.models import Build, Configuration
 from work.operations.admin import choice_filter, is_referred_to, short
-from work.operations.numbers import id_of
-from work.operations.outcomes import Outcome, of_cancel, of_cancel_ahead
+from work.operations.ids import id_of
+from work.operations.outcomes import Outcome, of_cancel, preview_cancel
 from work.operations.previews import Operation
 from workspaces.models import Workspace
 from workspaces.permissions import NamedFilter, OperatedAdmin, ScopedAdmin, WorkspaceFilter, roles_of
@@ -149,7 +149,7 @@ class BuildAdmin(OperatedAdmin):
         def cancel(build: Build, *, actor: str, reason: str) -> Outcome:
             return of_cancel(BUILD_STATES, build.status, lifecycle.cancel(build, actor=actor, reason=reason))
 
-        operation = Operation(cancel, lambda build: of_cancel_ahead(BUILD_STATES, build.status), takes_reason=True)
+        operation = Operation(cancel, lambda build: preview_cancel(BUILD_STATES, build.status), takes_reason=True)
         return self.do_each(request, "cancel", builds, operation)
 
     @admin.display(description="workspace")

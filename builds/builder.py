@@ -128,7 +128,7 @@ def make(snapshot: Snapshot, wanted: str, watch: Watch, lock: str | None = None)
 
 
 @contextmanager
-def made_for_once(snapshot: Snapshot, watch: Watch) -> Iterator[tuple[Path, BuildResult]]:
+def temporary_environment(snapshot: Snapshot, watch: Watch) -> Iterator[tuple[Path, BuildResult]]:
     """Yield an environment that is never published, and is removed afterwards."""
     with environments.staging(fingerprint.of_contents(snapshot)) as staged:
         yield staged.home, _make(snapshot, staged, watch, None)

@@ -9,7 +9,7 @@ from builds.packages import BadPackage, Package
 from workspaces.models import Workspace
 
 
-class Stored(StrEnum):
+class StoreResult(StrEnum):
     CREATED = "created"
     UPDATED = "updated"
     UNCHANGED = "unchanged"
@@ -24,10 +24,10 @@ class NameTaken(Exception):
         self.configuration = configuration
 
 
-def store(workspace: Workspace, package: Package, *, name: str | None = None) -> tuple[Configuration, Stored]:
+def store(workspace: Workspace, package: Package, *, name: str | None = None) -> tuple[Configuration, StoreResult]:
     """Store a package under its own or another name. Identical contents are not written again."""
     configuration, is_new = _get_or_create(workspace, package, name)
-    return configuration, Stored.CREATED if is_new else replace(configuration, package)
+    return configuration, StoreResult.CREATED if is_new else replace(configuration, package)
 
 
 def create(workspace: Workspace, package: Package, *, name: str | None = None) -> Configuration:
@@ -38,17 +38,17 @@ def create(workspace: Workspace, package: Package, *, name: str | None = None) -
     return configuration
 
 
-def replace(configuration: Configuration, package: Package) -> Stored:
+def replace(configuration: Configuration, package: Package) -> StoreResult:
     """Replace the contents, whatever name the package has. Identical contents are not written again."""
     if configuration.contents_sha256 == package.contents_sha256:
-        return Stored.UNCHANGED
+        return StoreResult.UNCHANGED
     for field, value in package.snapshot().items():
         setattr(configuration, field, value)
     configuration.save(update_fields=[*CONTENTS, "updated_at"])
-    return Stored.UPDATED
+    return StoreResult.UPDATED
 
 
-def packed(configuration: Configuration) -> Package:
+def package_of(configuration: Configuration) -> Package:
     return Package(
         name=configuration.name,
         entry_point=configuration.entry_point,

@@ -60,7 +60,7 @@ class Staging:
 
 
 @dataclass(frozen=True)
-class Stored:
+class StoredEnvironment:
     """One environment on disk."""
 
     name: str
@@ -76,9 +76,9 @@ class Stored:
 
 @dataclass(frozen=True)
 class Pruned:
-    removed: list[Stored]
+    removed: list[StoredEnvironment]
     # Environments that would have been removed, but are in use.
-    in_use: list[Stored]
+    in_use: list[StoredEnvironment]
 
 
 def root() -> Path:
@@ -192,7 +192,7 @@ def size_of(directory: Path) -> int:
     return total
 
 
-def stored() -> list[Stored]:
+def all_environments() -> list[StoredEnvironment]:
     """Return all environments, longest unused first."""
     environments = []
     with suppress(FileNotFoundError):
@@ -203,7 +203,7 @@ def stored() -> list[Stored]:
                     size = int(json.loads((path / MARKER).read_bytes()).get("size_bytes", 0))
                 except (OSError, ValueError):
                     size = size_of(path)
-                environments.append(Stored(entry.name, path, size, entry.stat().st_mtime))
+                environments.append(StoredEnvironment(entry.name, path, size, entry.stat().st_mtime))
     return sorted(environments, key=lambda each: each.used_at)
 
 
@@ -227,7 +227,7 @@ def erase(tree: Path) -> None:
 
 def prune(*, unused_seconds: float | None, most_bytes: int | None, rehearse: bool = False) -> Pruned:
     """Remove environments that are unused for too long, and then the longest unused until the rest fits the size."""
-    environments, pruned = stored(), Pruned([], [])
+    environments, pruned = all_environments(), Pruned([], [])
     left = sum(each.size_bytes for each in environments)
     for each in environments:
         too_old = unused_seconds is not None and time.time() - each.used_at > unused_seconds

@@ -11,7 +11,7 @@ from work import clock, lifecycle, wakeups
 from work.claims import Claim
 from work.recovery import OVER_BUDGET, LostClaim
 from work.sql import compiled
-from work.state_machine import LOG_LINE, By, StateMachine, Transition
+from work.state_machine import LOG_EVENT, By, StateMachine, Transition
 
 BUILD_STATES = StateMachine(
     kind="build",
@@ -43,7 +43,7 @@ BUILD_STATES = StateMachine(
         "BUILD_CANCELLED": "It was cancelled.",
         "BUILD_QUEUED_AGAIN": "A person queued it again, or a submission did when the failure was older than a minute.",
         "BUILD_RELEASED": "Its worker was lost or stopped; another worker will make it.",
-        **LOG_LINE,
+        **LOG_EVENT,
     },
 )
 
@@ -54,14 +54,14 @@ NEGATIVE_CACHE_SECONDS = 60
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class BuildChoice:
     """The build that a run will use, and its status."""
 
     id: int
     status: str
 
 
-def get_or_create_build(configuration: Configuration, *, actor: str) -> Chosen:
+def get_or_create_build(configuration: Configuration, *, actor: str) -> BuildChoice:
     """Return the build of this configuration's current contents. Create it, or queue it again if it failed some time
     ago.
     """
@@ -71,7 +71,7 @@ def get_or_create_build(configuration: Configuration, *, actor: str) -> Chosen:
         limit = clock.now() - timedelta(seconds=NEGATIVE_CACHE_SECONDS)
         is_old = Build.objects.filter(pk=build.id, finished_at__lt=limit).exists()
         if is_old and again(build.id, actor=actor):
-            return Chosen(build.id, Build.Status.QUEUED)
+            return BuildChoice(build.id, Build.Status.QUEUED)
     return build
 
 
@@ -137,9 +137,9 @@ def _finish(claim: Claim, verb: str, **options: Any) -> bool:
     return moved
 
 
-def _find(configuration_id: int, build_fingerprint: str) -> Chosen | None:
+def _find(configuration_id: int, build_fingerprint: str) -> BuildChoice | None:
     rows = compiled.rows(_with_fingerprint, configuration_id, build_fingerprint)
-    return Chosen(*rows[0]) if rows else None
+    return BuildChoice(*rows[0]) if rows else None
 
 
 # A function of the module, because it is the key of the compiled SQL.
@@ -148,7 +148,7 @@ def _with_fingerprint(configuration_id: int, build_fingerprint: str) -> "QuerySe
     return builds.values_list("pk", "status")
 
 
-def _create(configuration_id: int, actor: str) -> Chosen:
+def _create(configuration_id: int, actor: str) -> BuildChoice:
     # Read and hash it again, so that the fingerprint matches the stored contents, and the snapshot is complete.
     snapshot = Configuration.objects.get(pk=configuration_id).snapshot()
     build_fingerprint = fingerprint.of_build(fingerprint.of_contents(snapshot))
@@ -161,4 +161,4 @@ def _create(configuration_id: int, actor: str) -> Chosen:
         if build := _find(configuration_id, build_fingerprint):
             return build
         raise
-    return Chosen(id, Build.Status.QUEUED)
+    return BuildChoice(id, Build.Status.QUEUED)

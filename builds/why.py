@@ -7,11 +7,11 @@ from django.db.models import Q, QuerySet
 from builds.lifecycle import BUILD_STATES
 from builds.models import Build
 from work import clock, why
-from work.why import Crew, Explanation, Names
+from work.why import Explanation, LiveWorkers, Names
 from workspaces.models import User
 
 
-def explain(build: Build, crew: Crew | None = None, *, user: User | None = None) -> Explanation:
+def explain(build: Build, crew: LiveWorkers | None = None, *, user: User | None = None) -> Explanation:
     """Explain the build as it is in the database now. Without a user, the answer may name all other builds.
 
     Raises Build.DoesNotExist if there is none.
@@ -20,7 +20,7 @@ def explain(build: Build, crew: Crew | None = None, *, user: User | None = None)
     now = Build.objects.defer("snapshot", "lock").get(pk=build.pk)
     if not waits:
         return why.of_others(BUILD_STATES, now, now.status, now.status)
-    crew = crew or Crew.now()
+    crew = crew or LiveWorkers.now()
     ahead = why.count(_ahead, now.queued_at, now.pk)
     gates = [why.of_worker(crew, BUILD_STATES), why.of_capacity(crew, BUILD_STATES, ahead, _names(user))]
     return why.of_queued(BUILD_STATES, now.pk, gates)

@@ -18,8 +18,8 @@ from django.conf import settings
 from gunicorn.asgi.protocol import ASGIProtocol
 from gunicorn.workers import gasgi
 
-from api.addresses import is_proxy, origin_named
-from config.logs import Seldom
+from api.addresses import is_proxy, origin_of_address
+from config.logs import RateLimitedLog
 
 # The headers of a request fit into a few packets.
 HEADER_SECONDS = 10.0
@@ -40,7 +40,7 @@ class Connections:
 
     def __init__(self, most: int, most_of_one: int) -> None:
         self.most, self.most_of_one = most, most_of_one
-        self.seldom = Seldom()
+        self.seldom = RateLimitedLog()
         self._open: set[Connection] = set()
         self._of: Counter[str] = Counter()
         # Connections without complete headers, the longest waiting first.
@@ -116,7 +116,7 @@ class Connection(ASGIProtocol):  # type: ignore[misc]  # gunicorn has no type hi
         peer = transport.get_extra_info("peername")
         address = str(peer[0]) if isinstance(peer, tuple) else ""
         # Behind a proxy, clients are counted per request: see config/handler.py.
-        self.client = "" if is_proxy(address) else origin_named(address)
+        self.client = "" if is_proxy(address) else origin_of_address(address)
         if not self.connections.admit(self):
             # It was never counted, so mark it as cleaned up already.
             self._conn_lost_handled = self._closed = True

@@ -10,7 +10,7 @@ from builds import packages
 from builds.configurations import store
 from builds.models import Configuration
 from documents import intake, lifecycle
-from documents.intake import AlreadyThere
+from documents.intake import DuplicateFile
 from documents.models import Document
 from runs import lifecycle as runs
 from runs.lifecycle import QueueFull
@@ -54,7 +54,7 @@ def demo_workspace(user: User) -> None:
     for name in DOCUMENTS:
         try:
             documents[name] = intake.add_file(workspace, EXAMPLES / "documents" / name, actor=USERNAME)
-        except AlreadyThere as there:
+        except DuplicateFile as there:
             documents[name] = there.document
     for folder, name in RUNS:
         if Run.objects.filter(configuration=configurations[folder], input_document=documents[name]).exists():

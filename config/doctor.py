@@ -140,7 +140,7 @@ def storage_is_writable() -> Finding:
 def container_is_usable() -> Finding:
     name = settings.ADE_AZURE_CONTAINER
     try:
-        storage.rehearse()
+        storage.check()
         if storage.files.is_public():
             return fail(f"strangers can read the container {name!r}", "Make it private: disable public access.")
     except OSError as error:
@@ -290,7 +290,7 @@ def isolation() -> Finding:
 def words_can_be_looked_up() -> Finding:
     if connection.vendor == "postgresql":
         return ok("PostgreSQL full-text index")
-    if not fulltext.is_there():
+    if not fulltext.has_index():
         return warn(
             "there is no full-text index",
             "Every search reads all texts. PostgreSQL and most builds of SQLite have a full-text index.",
@@ -308,7 +308,7 @@ def vectors_are_indexed() -> Finding:
             "vectors are stored as bytes and compared by ADE itself: pgvector 0.8 is or was missing",
             "Install pgvector, run `CREATE EXTENSION vector` as a user who may, then `manage.py document index`.",
         )
-    model = indexing.model_of_today()
+    model = indexing.current_model()
     if not vectors.indexes().get(model.index):
         return warn(
             f"the vectors of {model.name} have no index",

@@ -10,7 +10,7 @@ def environments_are_sealed(*, thorough: bool) -> Finding:
     """
     changed: list[str] = []
     unsealed: list[str] = []
-    stored = environments.stored()
+    stored = environments.all_environments()
     for each in stored:
         seal = environments.read_seal(each.name)
         if seal is None:

@@ -20,11 +20,11 @@ from django.db import connections
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 
-from api.addresses import is_proxy, named_by, origin_named
-from api.errors import Problem, answer_of, is_for_programs
-from api.middleware import HEADER, keep_to_them, known
+from api.addresses import client_address, is_proxy, origin_of_address
+from api.errors import Problem, is_for_programs, response_of
+from api.middleware import HEADER, bind_request_id, forbid_shared_caching
 from api.outages import disk_full, is_full_disk
-from config.logs import Seldom
+from config.logs import RateLimitedLog
 
 # Room for the other fields of a form and the separators.
 BESIDE_BYTES = 1 << 20
@@ -95,7 +95,7 @@ class Handler(ASGIHandler):
         self.load_middleware()
         # Concurrent requests per client behind a proxy. Other clients are counted by their connections.
         self.requests_of: Counter[str] = Counter()
-        self.seldom = Seldom()
+        self.seldom = RateLimitedLog()
 
     async def get_response_async(self, request: HttpRequest) -> HttpResponseBase:
         return await sync_to_async(self.get_response)(request)
@@ -133,7 +133,7 @@ class Handler(ASGIHandler):
         problem = Problem("rate_limited", message, {"requests": most})
         response = _refusal(str(scope["path"]), problem)
         response["Connection"], response["Retry-After"] = "close", "5"
-        with known(_header(scope, HEADER)) as id:
+        with bind_request_id(_header(scope, HEADER)) as id:
             response[HEADER] = id
             await self.send_response(response, send)
 
@@ -173,7 +173,7 @@ class Handler(ASGIHandler):
         """
         path = str(scope["path"])
         refusal: HttpResponseBase
-        with known(_header(scope, HEADER)) as id:
+        with bind_request_id(_header(scope, HEADER)) as id:
             if isinstance(body_file, Body) and body_file.is_too_large:
                 message = (
                     f"The request has more than {body_file.most_bytes:,} bytes. "
@@ -205,12 +205,12 @@ def _header(scope: Mapping[str, Any], name: str) -> str:
 def _behind_a_proxy(scope: Mapping[str, Any]) -> str:
     """Return the client that a trusted proxy names, or an empty string for direct requests."""
     peer = str((scope.get("client") or ("",))[0])
-    return origin_named(named_by(peer, _header(scope, "X-Forwarded-For"))) if is_proxy(peer) else ""
+    return origin_of_address(client_address(peer, _header(scope, "X-Forwarded-For"))) if is_proxy(peer) else ""
 
 
 def _refusal(path: str, problem: Problem) -> HttpResponse:
     if not is_for_programs(path):
         return HttpResponse(f"{problem.message}\n", "text/plain", problem.answered)
-    response = answer_of(problem)
-    keep_to_them(response, "Authorization", "Cookie")
+    response = response_of(problem)
+    forbid_shared_caching(response, "Authorization", "Cookie")
     return response

@@ -10,7 +10,7 @@ from schedules import firing, ledger
 from schedules.jobs import all_jobs
 from schedules.ledger import State
 from schedules.models import ScheduledJob, SchedulerLease
-from schedules.schedules import FUNCTION
+from schedules.scheduler import FUNCTION
 from work import clock
 from work.models import Worker
 

@@ -11,7 +11,7 @@ from structlog.typing import EventDict, WrappedLogger
 LOG_SECONDS = 60.0
 
 
-class Seldom:
+class RateLimitedLog:
     """Logs an event at once, and repeats at most once a minute, with the number of occurrences since."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:

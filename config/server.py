@@ -35,7 +35,7 @@ logconfig_dict = settings.LOGGING | {
 
 def post_worker_init(worker: Any) -> None:
     # Open streams must end by themselves; otherwise a shutdown would wait for all of them.
-    stopping.asks.append(lambda: not worker.alive)
+    stopping.stop_checks.append(lambda: not worker.alive)
     # It imports models, which is only possible after django.setup().
     import_module("config.token_checks").warn_of_demo_user()
     connection.close()

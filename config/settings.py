@@ -219,7 +219,7 @@ WORK_INVARIANTS: list[str] = [
     "webhooks.invariants.INVARIANTS",
 ]
 
-# django-q2 stores the schedules and reports which are due: see schedules/schedules.py. It reads this at import.
+# django-q2 stores the schedules and reports which are due: see schedules/scheduler.py. It reads this at import.
 os.environ.pop("Q_CLUSTER_NAME", None)
 Q_CLUSTER = {
     "name": "ade",
@@ -228,7 +228,7 @@ Q_CLUSTER = {
     # ADE expands missed slots itself, as each job declares.
     "catch_up": False,
     "time_zone": "UTC",
-    "broker_class": "schedules.schedules.Doorbell",
+    "broker_class": "schedules.scheduler.Doorbell",
     # For its unused cluster; without these values it warns.
     "workers": 1,
     "timeout": 60,
@@ -272,20 +272,20 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
-    "api.middleware.requests",
+    "api.middleware.assign_request_ids",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
-    "api.audit.changes",
+    "api.audit.audit_changes",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "csp.middleware.CSPMiddleware",
-    "api.signins.lockout",
-    "api.signins.keeping_sessions",
-    "api.outages.outages",
+    "api.signins.answer_lockout",
+    "api.signins.end_idle_sessions",
+    "api.outages.answer_outages",
 ]
 
 ROOT_URLCONF = "config.urls"

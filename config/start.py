@@ -20,7 +20,7 @@ def refuse_an_older_schema() -> None:
 
     def check() -> None:
         try:
-            if reason := schema.behind():
+            if reason := schema.missing_migrations():
                 reasons.append(reason)
         except Error:
             pass

@@ -13,7 +13,7 @@ from django.template.defaultfilters import filesizeformat
 
 from console import formatting, pretty
 from documents import previews, sniffing
-from documents.previews import Busy, Glance, NotDrawn
+from documents.previews import Busy, Excerpt, PreviewFailed
 from documents.sniffing import CSV, DOCX, EML, HTML, ODS, PDF, TIFF, TXT, XLS, XLSX, Ambiguous, Unknown
 from runs.models import Artifact
 
@@ -56,7 +56,7 @@ class Look:
     number: int = 1
     last: int = 1
     is_image: bool = False
-    table: Glance | None = None
+    table: Excerpt | None = None
     text: str = ""
     # Whether only the beginning is shown.
     is_cut: bool = False
@@ -84,7 +84,7 @@ def preview_of(artifact: Artifact, number: int) -> Look:
     try:
         with _open(artifact) as file:
             _look_at(artifact, file, look)
-    except (NotShown, NotDrawn) as error:
+    except (NotShown, PreviewFailed) as error:
         look.why_not = formatting.sentence(str(error))
     except Busy:
         look.why_not = "Other files are being previewed. Reload in a moment."
@@ -112,9 +112,9 @@ def _look_at(artifact: Artifact, file: IO[bytes], look: Look) -> None:
     source = Source(artifact.sha256, content_type, artifact.file)
     if content_type in DRAWN:
         # The number of pages is known from the first one.
-        look.last = max(1, previews.glance(source, 1).pages)
+        look.last = max(1, previews.excerpt(source, 1).pages)
         look.number = min(look.number, look.last)
-        reason = previews.why_not(source, look.number)
+        reason = previews.failure_reason(source, look.number)
         look.is_image = not reason
         look.why_not = formatting.sentence(reason) if reason else ""
     elif content_type not in READ or not _read(source, look):
@@ -124,10 +124,10 @@ def _look_at(artifact: Artifact, file: IO[bytes], look: Look) -> None:
 def _read(source: Source, look: Look) -> bool:
     """Return whether there is a table or text to show. If not, a CSV file can still be shown as plain text."""
     try:
-        look.last = max(1, previews.glance(source, 1).pages)
+        look.last = max(1, previews.excerpt(source, 1).pages)
         look.number = min(look.number, look.last)
-        glance = previews.glance(source, look.number)
-    except NotDrawn as error:
+        glance = previews.excerpt(source, look.number)
+    except PreviewFailed as error:
         if source.content_type != CSV:
             raise
         look.note = formatting.after("Not shown as a table", str(error))

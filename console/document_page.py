@@ -41,7 +41,7 @@ def page_of(request: HttpRequest, document: Document, lines: Sequence[Line]) -> 
     """Return the requested page. The number is limited to the pages that exist."""
     requested = lists.number(request.GET.get("page")) or 1
     number = max(1, min(requested, document.pages or 1))
-    why_not = previews.why_not(document, number) if (has_looks := previews.has_looks(document)) else ""
+    why_not = previews.failure_reason(document, number) if (has_looks := previews.can_draw(document)) else ""
     rows = DocumentChunk.objects.filter(document=document.pk, page=number).order_by("position")
     chunks = list(rows.only("position", "page", "text", "embedding_model")[: MOST_CHUNKS + 1])
     return DocumentPage(

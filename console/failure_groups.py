@@ -18,7 +18,7 @@ from console.latest import FAILED
 from console.models import FailureNote
 from runs import listing
 from runs.lifecycle import RUN_STATES
-from runs.listing import Piece, Wanted
+from runs.listing import PageRequest, RunFilter
 from runs.models import Run
 from work import clock
 from workspaces.models import User
@@ -130,11 +130,11 @@ class Families:
         return next((family for family in self.all if family.key == key), None)
 
 
-def families_of(user: User, filters: Wanted | None = None) -> Families:
+def families_of(user: User, filters: RunFilter | None = None) -> Families:
     """Return the families that this user may see. With filters, only runs are included."""
-    filters = filters or Wanted()
+    filters = filters or RunFilter()
     runs = _failed_runs(user, filters)
-    builds = _failed_builds(user) if filters == Wanted() else []
+    builds = _failed_builds(user) if filters == RunFilter() else []
     by_key: dict[str, list[Failure]] = {}
     for failure in (*runs[:MOST_RUNS], *builds):
         by_key.setdefault(failure.cause.key, []).append(failure)
@@ -164,10 +164,10 @@ def families_of(user: User, filters: Wanted | None = None) -> Families:
     return Families(families, min(len(runs), MOST_RUNS), len(builds), is_cut=len(runs) > MOST_RUNS)
 
 
-def _failed_runs(user: User, filters: Wanted) -> list[Failure]:
+def _failed_runs(user: User, filters: RunFilter) -> list[Failure]:
     columns = ("pk", "failure_type", "text", "finished_at", "configuration_id", "workspace_id")
-    failed = Wanted(filters.workspace_id, filters.configuration_id, outcomes=FAILED)
-    runs: Any = listing.runs(user, failed, Piece(MOST_RUNS + 1)).order_by("-pk")
+    failed = RunFilter(filters.workspace_id, filters.configuration_id, outcomes=FAILED)
+    runs: Any = listing.runs(user, failed, PageRequest(MOST_RUNS + 1)).order_by("-pk")
     rows = runs.annotate(text=Left("error_message", MOST_READ)).values_list(*columns)[: MOST_RUNS + 1]
     return [Failure(RUN_STATES.kind, *row) for row in rows]
 

@@ -13,7 +13,7 @@ from runs import operations
 from runs.models import BACKWARDS, OUTCOME, Run
 from work.operations import once
 from work.operations.outcomes import Outcome
-from work.operations.previews import Operation, OperationResult, Preview, RowResult, apply, preview, told
+from work.operations.previews import Operation, OperationResult, Preview, RowResult, apply, preview, storable_rows
 from workspaces.models import Workspace
 
 
@@ -33,7 +33,7 @@ def run_again_once(person: AbstractUser, family: Family, key: str, until: int) -
         apply(runs, _operation(), _is_theirs(person), results, actor=person.get_username(), reason="")
     finally:
         # Also after an error: what was done before the error stays done.
-        rows = told(results, lambda run: reverse("console:run", args=[run.pk]))
+        rows = storable_rows(results, lambda run: reverse("console:run", args=[run.pk]))
         once.keep(person, key, {"family": family.key, "cause": family.cause, "rows": rows})
     return results
 

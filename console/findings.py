@@ -67,7 +67,7 @@ def sheet_of(request: HttpRequest, run: Run, findings: Sequence[Finding]) -> She
     """Return None if no field has a box, or if the document has no page images."""
     pages = sorted({each.page for each in findings if each.page and each.box})
     document = run.input_document
-    if not pages or not (document.purged_at or previews.has_looks(document)):
+    if not pages or not (document.purged_at or previews.can_draw(document)):
         return None
     chosen = lists.number(request.GET.get("page"))
     number = chosen if chosen in pages else pages[0]
@@ -76,7 +76,7 @@ def sheet_of(request: HttpRequest, run: Run, findings: Sequence[Finding]) -> She
         number=number,
         pages=pages,
         picture=reverse("console:document_page", args=[document.pk, number]),
-        why_not=is_gone or previews.why_not(document, number),
+        why_not=is_gone or previews.failure_reason(document, number),
         lines=[each for each in findings if each.box and each.page == number],
         is_chosen=chosen is not None,
     )

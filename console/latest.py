@@ -120,7 +120,7 @@ def submitted(person: AbstractUser, theirs: Collection[int] | None = None) -> Su
 
 def ended(person: AbstractUser, since: datetime) -> EndedRuns:
     """Return the runs that ended since then, whenever they were submitted."""
-    return _ended(_briefs(listing.ended(person, since, MOST + 1), BY_END), since, clock.now())
+    return _ended(_briefs(listing.recently_ended(person, since, MOST + 1), BY_END), since, clock.now())
 
 
 def of_the_day(person: AbstractUser, theirs: Collection[int] | None = None) -> tuple[EndedRuns, FailedRuns]:
@@ -129,8 +129,8 @@ def of_the_day(person: AbstractUser, theirs: Collection[int] | None = None) -> t
     """
     now = clock.now()
     since = now - DAY
-    latest = listing.ended(person, since, MOST + 1), BY_END
-    failed = listing.failed(person, MOST + 1, theirs), BY_ID
+    latest = listing.recently_ended(person, since, MOST + 1), BY_END
+    failed = listing.recent_failures(person, MOST + 1, theirs), BY_ID
     if connection.vendor == "postgresql":
         briefs: Sequence[Brief] = [*_briefs(*latest), *_briefs(*failed)]
     else:

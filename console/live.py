@@ -12,7 +12,7 @@ from django.http import Http404, HttpRequest
 from django.http.response import HttpResponseBase
 
 from api.callers import Caller
-from api.errors import Problem, answer_of
+from api.errors import Problem, response_of
 from api.streams import sse
 from api.streams.access import Access
 from api.streams.following import Stream
@@ -112,4 +112,4 @@ def _stream(request: HttpRequest, source: Ticks, rows: Any, **filters: int) -> H
     try:
         return Stream(source, access, PLACES.take(caller.key))
     except Problem as problem:
-        return answer_of(problem)
+        return response_of(problem)

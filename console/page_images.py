@@ -30,12 +30,12 @@ log = structlog.get_logger(__name__)
 
 def document_response(document: Document, number: int) -> HttpResponse:
     last = LAST_PAGE if document.pages is None else document.pages
-    if not previews.has_looks(document) or not 1 <= number <= last:
+    if not previews.can_draw(document) or not 1 <= number <= last:
         raise Http404("No such page, or this file type has no page images.")
     return response(document, number)
 
 
-def response(stored: previews.Stored, number: int) -> HttpResponse:
+def response(stored: previews.StoredFile, number: int) -> HttpResponse:
     """Return the image of a page. The file must be of a type that has page images."""
     if not 1 <= number <= LAST_PAGE:
         raise Http404("No such page.")
@@ -48,7 +48,7 @@ def response(stored: previews.Stored, number: int) -> HttpResponse:
         return HttpResponse(message, "text/plain", 503, headers=headers)
     except previews.NoSuchPage as error:
         raise Http404(str(error)) from error
-    except previews.NotDrawn as error:
+    except previews.PreviewFailed as error:
         log.info("page_images.not_drawn", file=str(stored.file), page=number, reason=str(error))
         content, content_type, cache = NO_PICTURE, "image/svg+xml", "no-store"
     return HttpResponse(content, content_type, headers=_HEADERS | {"Cache-Control": cache})

@@ -7,7 +7,7 @@ from django.db.models import CharField, Value
 
 from work.models import Work
 from work.state_machine import By
-from work.why import Crew
+from work.why import LiveWorkers
 from work.work_types import WorkType, all_work_types
 
 MOST_COUNTED = 1000
@@ -44,7 +44,7 @@ class Queue:
         return bool(self.waiting) and not self.concurrency
 
 
-def queues(crew: Crew) -> list[Queue]:
+def queues(crew: LiveWorkers) -> list[Queue]:
     """Return the queues. Costs one query per kind, and one for all running work."""
     kinds = [kind for kind in all_work_types() if kind.handler and kind.states.initial != kind.states.claimed]
     owners: dict[str, list[str | None]] = {kind.name: [] for kind in kinds}
@@ -60,7 +60,7 @@ def queues(crew: Crew) -> list[Queue]:
     return [_queue(kind, owners[kind.name], crew) for kind in kinds]
 
 
-def _queue(kind: WorkType, owners: list[str | None], crew: Crew) -> Queue:
+def _queue(kind: WorkType, owners: list[str | None], crew: LiveWorkers) -> Queue:
     concurrency = crew.slots(kind.name)
     column, order = _IN_LINE.get(kind.name, ("created_at", ()))
     transitions = [kind.states[verb] for verb in kind.states]

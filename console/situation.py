@@ -154,7 +154,7 @@ def situation_of(person: Person) -> Situation:
     return Situation(
         now=now,
         person=person,
-        queue=queue.now(),
+        queue=queue.current_row(),
         waiting=_waiting(now, person),
         running=_running(now),
         workers=worker_status.now(),

@@ -17,7 +17,7 @@ from console.subjects import url_of_job
 from schedules import cron, history
 from schedules.history import SCHEDULED_JOB_STATES
 from schedules.jobs import Job, all_jobs
-from schedules.ledger import OF_DECISIONS, OF_ROWS, State
+from schedules.ledger import STATE_OF_DECISION, STATE_OF_STATUS, State
 from schedules.models import JobRun, ScheduledJob
 from work import clock
 from work.models import Event
@@ -112,7 +112,7 @@ def _of(job: Job, row: ScheduledJob | None, job_runs: Sequence[JobRun], now: dat
             for slot in slots
             if slot > first
         }
-    states |= {each.scheduled_for: OF_ROWS[each.status] for each in job_runs}
+    states |= {each.scheduled_for: STATE_OF_STATUS[each.status] for each in job_runs}
     running = [each for each in job_runs if each.status == JobRun.CLAIMED]
     errors = {each.scheduled_for: each.error_message for each in job_runs if each.error_message}
     return JobSlots(job, row, sorted(states.items()), today, running, errors)
@@ -133,7 +133,7 @@ def _decisions(rows: Sequence[ScheduledJob], now: datetime) -> Mapping[int, Sequ
         Q(*of_each, _connector=Q.OR), subject_kind=SCHEDULED_JOB_STATES.kind, at__gte=now - DAY
     )
     decisions: dict[int, list[Event]] = {}
-    for event in latest.filter(kind__in=(*OF_DECISIONS, history.REDECLARED)).order_by("sequence"):
+    for event in latest.filter(kind__in=(*STATE_OF_DECISION, history.REDECLARED)).order_by("sequence"):
         decisions.setdefault(event.subject_id, []).append(event)
     return decisions
 
@@ -150,5 +150,5 @@ def _with(job_slots: JobSlots, events: Sequence[Event], now: datetime) -> JobSlo
         first, last = (datetime.fromisoformat(data[name]) for name in ("first", "last"))
         for slot in past[bisect_left(past, first) : bisect_right(past, last)]:
             if slot in slots:
-                slots[slot] = OF_DECISIONS[event.kind]
+                slots[slot] = STATE_OF_DECISION[event.kind]
     return replace(job_slots, slots=sorted(slots.items()))

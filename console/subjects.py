@@ -8,8 +8,8 @@ from typing import Any
 from django.http import HttpRequest
 from django.urls import NoReverseMatch, reverse
 
-from api.sight import visible
 from api.subjects import Subject
+from api.visibility import visible
 from console.formatting import plain
 from console.frame import is_superuser
 from documents.models import DocumentProcessingJob, Stage

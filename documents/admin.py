@@ -46,8 +46,8 @@ class DocumentAdmin(OperatedAdmin):
 
     @admin.action(description="Process again", permissions=["operate"])
     def reprocess(self, request: HttpRequest, documents: Any) -> HttpResponse | None:
-        again = partial(reprocessing.again, in_bulk=len(documents[:2]) > 1)
-        return self.do_each(request, "reprocess", documents, Operation(again, reprocessing.foreseen))
+        again = partial(reprocessing.reprocess, in_bulk=len(documents[:2]) > 1)
+        return self.do_each(request, "reprocess", documents, Operation(again, reprocessing.preview))
 
     def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         return roles_of(request).is_operator

@@ -60,7 +60,7 @@ class Run(Protocol):
     def __call__(self, arguments: Sequence[str], **options: Unpack[Options]) -> Ended | None: ...
 
 
-class Place(NamedTuple):
+class ProgramDirectory(NamedTuple):
     """The directory for one piece of work, with its input and output, and the function that runs the program there."""
 
     directory: Path
@@ -83,7 +83,9 @@ def cold(program: str, arguments: Sequence[str], **options: Unpack[Options]) -> 
 
 
 @contextmanager
-def place_for(program: str, stop: Callable[[], str | None], *, is_warm: bool = True) -> Iterator[Place]:
+def program_directory(
+    program: str, stop: Callable[[], str | None], *, is_warm: bool = True
+) -> Iterator[ProgramDirectory]:
     """Yield a place to run a program in. Use `is_warm=False` if a service does the work.
 
     Raises Interrupted if `stop` returns a reason while the program is being started.
@@ -91,13 +93,13 @@ def place_for(program: str, stop: Callable[[], str | None], *, is_warm: bool = T
     if is_warm and (warm := POOL.take(program, stop)):
         try:
             with workplace(warm.folder, uuid4().hex) as directory:
-                yield Place(directory, partial(_run_forked, warm, program))
+                yield ProgramDirectory(directory, partial(_run_forked, warm, program))
         finally:
             POOL.give_back(warm)
         return
     directory = POOL.desk().place()
     try:
-        yield Place(directory, partial(cold, program))
+        yield ProgramDirectory(directory, partial(cold, program))
     finally:
         remove(directory)
 

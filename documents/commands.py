@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from documents.retention import Rehearsal
+from documents.retention import RetentionPreview
 from workspaces.models import Workspace
 
 
-def row_of(workspace: Workspace, days: int | None, preview: Rehearsal) -> dict[str, Any]:
+def preview_row(workspace: Workspace, days: int | None, preview: RetentionPreview) -> dict[str, Any]:
     """Return what a retention of this many days would delete or deletes, as commands print it."""
     return {
         "id": workspace.pk,

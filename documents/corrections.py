@@ -14,7 +14,7 @@ from work import clock
 _SHOWN = 200
 
 
-class NotTaken(Exception):
+class InvalidCorrection(Exception):
     """The correction is invalid; the message says why."""
 
     def __init__(self, code: str, message: str) -> None:
@@ -36,9 +36,9 @@ class CorrectionResult:
 
     def __str__(self) -> str:
         if self.is_confirmed:
-            return f"Confirmed {self.name}: {shown(self.value)}."
+            return f"Confirmed {self.name}: {quote(self.value)}."
         before = self.before if self.before is not None else self.machine_value
-        return f"Corrected {self.name} from {shown(before)} to {shown(self.value)}."
+        return f"Corrected {self.name} from {quote(before)} to {quote(self.value)}."
 
 
 def correct(document_id: int, name: str, value: str, *, actor: str) -> CorrectionResult | None:
@@ -52,17 +52,17 @@ def correct(document_id: int, name: str, value: str, *, actor: str) -> Correctio
     if not name or len(name) > LONGEST_NAME:
         problem = f"not {len(name)}" if name else "but this one is empty"
         message = f"The name of a field must have 1 to {LONGEST_NAME} characters, {problem}. Choose another name."
-        raise NotTaken("bad_name", message)
+        raise InvalidCorrection("bad_name", message)
     if len(value) > LONGEST_VALUE:
         message = f"The value must have at most {LONGEST_VALUE:,} characters, not {len(value):,}. Shorten it."
-        raise NotTaken("too_long", message)
+        raise InvalidCorrection("too_long", message)
     with transaction.atomic():
         document = _lock(document_id)
         if document is None:
             return None
         if document["purged_at"] is not None:
             message = f"Document {document_id} has been purged, so its fields cannot be corrected."
-            raise NotTaken("purged", message)
+            raise InvalidCorrection("purged", message)
         result = CorrectionResult(name, _machine_value(document_id, name), _correction(document_id, name), value)
         FieldCorrection.objects.update_or_create(
             document_id=document_id,
@@ -86,13 +86,13 @@ def withdraw(document_id: int, name: str, *, actor: str) -> bool:
             return False
         FieldCorrection.objects.filter(document=document_id, name=name).delete()
         machine_value = _machine_value(document_id, name)
-        message = f"Withdrew the correction of {name}: from {shown(before)} back to {shown(machine_value)}."
+        message = f"Withdrew the correction of {name}: from {quote(before)} back to {quote(machine_value)}."
         data = {"name": name, "machine_value": machine_value, "before": before, "value": None}
         lifecycle.record_withdrawal(document_id, message, data, actor=actor)
     return True
 
 
-def shown(value: str | None) -> str:
+def quote(value: str | None) -> str:
     if not value:
         return "nothing"
     line = " ".join(value.split())

@@ -71,31 +71,31 @@ def may_see(request: HttpRequest, kind: str, id: int) -> Person:
     return user
 
 
-def answer(request: HttpRequest, stored_as: str, name: str, content_type: str) -> HttpResponseBase:
+def respond(request: HttpRequest, stored_as: str, name: str, content_type: str) -> HttpResponseBase:
     """Return the stored bytes or a redirect to them; for HEAD, only the headers."""
     try:
-        if redirect := elsewhere(stored_as, name, content_type):
+        if redirect := storage_redirect(stored_as, name, content_type):
             return redirect
         file = default_storage.open(stored_as)
     except (OSError, ValueError) as error:
         log.error("downloads.not_readable", file=stored_as, error=str(error))
         message = "The file cannot be read from the storage. Try again later, or contact an operator.\n"
         return HttpResponse(message, "text/plain", 503)
-    response = sent(request, file, name, content_type)
+    response = stream_file(request, file, name, content_type)
     if request.method == "HEAD":
         response.close()
         return HttpResponse(headers=dict(response.items()))
     return response
 
 
-def elsewhere(stored_as: str, name: str, content_type: str) -> HttpResponseRedirect | None:
+def storage_redirect(stored_as: str, name: str, content_type: str) -> HttpResponseRedirect | None:
     """Return a redirect to the storage's own link, or None if it has none. Raises OSError and ValueError."""
     disposition = content_disposition_header(as_attachment=True, filename=clean_name(name)) or "attachment"
     link = files.link(stored_as, disposition, _served_as(content_type), seconds=LINK_SECONDS)
     return HttpResponseRedirect(link, headers=_HEADERS) if link else None
 
 
-def sent(request: HttpRequest, file: Readable, name: str, content_type: str) -> FileResponse:
+def stream_file(request: HttpRequest, file: Readable, name: str, content_type: str) -> FileResponse:
     """Return a response that streams the file from its current position and closes it."""
     response = FileResponse(
         file,

@@ -16,9 +16,9 @@ from django.utils.safestring import SafeString
 from django.views.decorators.http import require_POST
 
 from documents import corrections, fields
-from documents.corrections import NotTaken
+from documents.corrections import InvalidCorrection
 from documents.models import Document, DocumentField, FieldCorrection
-from work.operations.admin import ReadOnlyAdmin, choice_filter, of_one, short
+from work.operations.admin import ReadOnlyAdmin, choice_filter, related_filter, short
 from workspaces.models import Workspace
 from workspaces.permissions import ScopedAdmin, WorkspaceFilter
 
@@ -81,7 +81,7 @@ class DocumentFieldAdmin(FieldAdmin):
             lambda rows, word: STATES[word][1](rows),
         ),
         WorkspaceFilter,
-        of_one("document"),
+        related_filter("document"),
     ]
     fields = [
         *("document", "workspace", "name", "value", "kind", "confidence", "page", "box", "source"),
@@ -105,7 +105,7 @@ class DocumentFieldAdmin(FieldAdmin):
         self._check(request, document_id)
         try:
             result = corrections.correct(document_id, name, value, actor=request.user.get_username())
-        except NotTaken as refused:
+        except InvalidCorrection as refused:
             self.message_user(request, f"The correction was not saved. {refused}", messages.ERROR)
         else:
             if result is None:
@@ -159,7 +159,7 @@ class DocumentFieldAdmin(FieldAdmin):
 class FieldCorrectionAdmin(FieldAdmin):
     list_display = ["id", "name", "said", "corrected_by", "corrected_at", "document", "workspace"]
     list_display_links = ["id", "name"]
-    list_filter = [WorkspaceFilter, of_one("document")]
+    list_filter = [WorkspaceFilter, related_filter("document")]
     search_fields = ["name", "value", "corrected_by"]
     fields = ["document", "workspace", "name", "value", "corrected_by", "corrected_at"]
 

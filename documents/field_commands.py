@@ -4,7 +4,7 @@ from dataclasses import asdict
 from typing import Any
 
 from documents import corrections
-from documents.corrections import NotTaken
+from documents.corrections import InvalidCorrection
 from documents.fields import FieldRow, of_document
 from documents.models import Document, DocumentField
 from work.operations.commands import (
@@ -97,7 +97,7 @@ def correct(*, id: int, name: str, value: str | None, withdraw: bool, actor: str
         return Answer(data, clean(f"Withdrew the correction of {name}."))
     try:
         correction = corrections.correct(id, name, value, actor=actor_of(actor))
-    except NotTaken as refused:
+    except InvalidCorrection as refused:
         raise Failure(str(refused), Exit.REFUSED, refused.code) from refused
     if correction is None:
         raise _no_document(id)

@@ -7,10 +7,10 @@ from django.core.exceptions import ValidationError
 from django.http import HttpRequest
 
 from documents import intake, sniffing, uploads
-from documents.intake import AlreadyThere, NotStored, Refused
+from documents.intake import DuplicateFile, Refused, StorageFailed
 from documents.models import Document
 from documents.search import MOST_IN_ALL, WAYS, SearchResults, search
-from documents.search.wanted import MOST_CHARACTERS
+from documents.search.query import MOST_CHARACTERS
 from workspaces.models import Workspace
 
 # Hits per page.
@@ -36,8 +36,8 @@ class IntakeForm(forms.Form):
         try:
             return self.make()
         except Refused as refused:
-            self.there = refused.document if isinstance(refused, AlreadyThere) else None
-            self.answer_code = 503 if isinstance(refused, NotStored) else 200
+            self.there = refused.document if isinstance(refused, DuplicateFile) else None
+            self.answer_code = 503 if isinstance(refused, StorageFailed) else 200
             self.add_error(self.field, ValidationError(str(refused), code=refused.code))
         return None
 

@@ -32,7 +32,7 @@ def make() -> None:
         columns = connection.introspection.get_table_description(cursor, "document_chunks")
         if not any(column.name == "words" for column in columns) or not can_be_made(cursor):
             return
-        if not is_there():
+        if not has_index():
             cursor.execute(_CREATE)
             cursor.execute(_REBUILD)
         for name, trigger in _TRIGGERS.items():
@@ -54,7 +54,7 @@ def drop() -> None:
             cursor.execute(f"DROP TABLE IF EXISTS {TABLE}")
 
 
-def is_there() -> bool:
+def has_index() -> bool:
     if connection.vendor == "postgresql":
         return True
     return connection.vendor == "sqlite" and bool(_in_schema("table", TABLE))

@@ -18,7 +18,7 @@ log = structlog.get_logger(__name__)
 
 def index_vectors(_owner: str = "") -> int:
     """Create the index for the current model if the database supports it and it is missing."""
-    model = model_of_today()
+    model = current_model()
     if not has_vectors(connection) or vectors.indexes().get(model.index):
         return 0
     if len(DocumentChunk.objects.filter(embedding_model=model.name).values_list("pk")[: FEW_CHUNKS + 1]) > FEW_CHUNKS:
@@ -35,17 +35,17 @@ def create_indexes(*, rebuild: bool) -> dict[str, Any]:
     """
     with transaction.atomic():
         (fulltext.rebuild if rebuild else fulltext.make)()
-    model = model_of_today()
+    model = current_model()
     if connection.vendor == "postgresql" and vectors.make_extension():
         vectors.keep_as_vectors()
         vectors.make_index_concurrently(model)
     return {
-        "words": "an index" if fulltext.is_there() else "no index",
+        "words": "an index" if fulltext.has_index() else "no index",
         "vectors": "pgvector" if has_vectors(connection) else "bytes",
         "model": model.name,
         "is_indexed": has_vectors(connection) and bool(vectors.indexes().get(model.index)),
     }
 
 
-def model_of_today() -> Model:
+def current_model() -> Model:
     return Model(embedding.model(), embedding.dimensions())

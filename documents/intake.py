@@ -36,7 +36,7 @@ class Refused(Exception):
         self.code = code
 
 
-class AlreadyThere(Refused):
+class DuplicateFile(Refused):
     """The workspace has a document with the same bytes. Pass `again` to create another one."""
 
     def __init__(self, document: Document) -> None:
@@ -46,7 +46,7 @@ class AlreadyThere(Refused):
         self.document = document
 
 
-class NotStored(Refused):
+class StorageFailed(Refused):
     """The storage failed, so the same file may be sent again later."""
 
     def __init__(self, error: OSError) -> None:
@@ -55,7 +55,7 @@ class NotStored(Refused):
         )
 
 
-class Hashed(File):  # type: ignore[type-arg]  # takes none at run time
+class HashingFile(File):  # type: ignore[type-arg]  # takes none at run time
     """Counts and hashes what the storage reads, and raises `Refused` if it is too much."""
 
     def __init__(self, file: IO[bytes], name: str, most_bytes: int | None = None) -> None:
@@ -93,7 +93,7 @@ def receive(
     name = clean_name(name)
     content_type = _detect_type(file, name, declared_type)
     file.seek(0)
-    content = Hashed(file, name, settings.ADE_MAX_UPLOAD_BYTES)
+    content = HashingFile(file, name, settings.ADE_MAX_UPLOAD_BYTES)
     # The key is generated; the name of the file is for people only.
     key = f"{FOLDER}/{datetime.now(UTC):%Y/%m}/{uuid4().hex}"
     # Set just before the commit. If its outcome is unknown, the file stays, and the sweeper later checks for a row.
@@ -103,7 +103,7 @@ def receive(
             key = default_storage.save(key, content)
         except OSError as error:
             log.warning("intake.not_stored", key=key, error=str(error))
-            raise NotStored(error) from error
+            raise StorageFailed(error) from error
         failpoints.hit("upload.blob_written")
         values = {
             "name": name,
@@ -116,7 +116,7 @@ def receive(
             # A purged document has no bytes left that could be used instead.
             same = Document.objects.kept().filter(workspace=workspace, sha256=values["sha256"])
             if document := same.filter(size_bytes=content.seen_bytes).defer("text").order_by("id").first():
-                raise AlreadyThere(document)
+                raise DuplicateFile(document)
         with transaction.atomic():
             document = lifecycle.add_document(workspace, values, actor=actor)
             if also is not None:
@@ -142,7 +142,7 @@ def store_again(document: Document, name: str, actor: str) -> Document:
     try:
         file = document.file.open("rb")
     except OSError as error:
-        raise NotStored(error) from error
+        raise StorageFailed(error) from error
     with file:
         return receive(document.workspace, file, name, "", actor, again=True)
 

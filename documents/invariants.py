@@ -45,7 +45,7 @@ def _words_out_of_step(dialect: Dialect) -> str:
 
     PostgreSQL searches the chunks themselves.
     """
-    if dialect.vendor != "sqlite" or not fulltext.is_there():
+    if dialect.vendor != "sqlite" or not fulltext.has_index():
         return "SELECT 'document', id FROM documents WHERE 1 = 0"
     sizes = f"{fulltext.TABLE}_docsize"
     return f"""

@@ -16,14 +16,14 @@ from workspaces.models import User, Workspace
 
 
 @dataclass(frozen=True)
-class Wanted:
+class Filters:
     """Filters of a list; None means any."""
 
     workspace_id: int | None = None
     status: str | None = None
 
 
-def documents(user: User, wanted: Wanted, most: int, *, behind: int | None = None) -> list[Document]:
+def documents(user: User, wanted: Filters, most: int, *, behind: int | None = None) -> list[Document]:
     """Return up to `most` documents that the user may see, newest first, following the one with the ID `behind`."""
     rows = Document.objects.order_by("-created_at", "-id")
     if wanted.status:

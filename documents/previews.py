@@ -18,7 +18,7 @@ import structlog
 from django.conf import settings
 from django.core.files.storage import default_storage
 
-from documents.children import EXTRACTOR, place_for
+from documents.children import EXTRACTOR, program_directory
 from documents.extraction import ExtractionFailed, local
 from documents.models import Document
 from work.processes.supervise import CannotStart
@@ -38,7 +38,7 @@ _PICTURE, _GLANCE, _REASON = ".png", ".json", ".txt"
 log = structlog.get_logger(__name__)
 
 
-class Stored(Protocol):
+class StoredFile(Protocol):
     """A stored file: a document, or an object made for one call."""
 
     @property
@@ -50,7 +50,7 @@ class Stored(Protocol):
         """The key in the storage, as text or as a model's field file."""
 
 
-class Glance(NamedTuple):
+class Excerpt(NamedTuple):
     """The beginning of a page: of its first table or its text.
 
     For types that can be drawn, only the number of pages.
@@ -64,11 +64,11 @@ class Glance(NamedTuple):
     text: str
 
 
-class NotDrawn(Exception):
+class PreviewFailed(Exception):
     """The page cannot be shown; the message says why."""
 
 
-class NoSuchPage(NotDrawn):
+class NoSuchPage(PreviewFailed):
     pass
 
 
@@ -85,17 +85,17 @@ class _File(NamedTuple):
 _turns = BoundedSemaphore(AT_ONCE)
 
 
-def has_looks(document: Document) -> bool:
+def can_draw(document: Document) -> bool:
     """Return whether the pages of the document can be drawn and its file still exists."""
     return local.can_draw(document.content_type) and bool(document.file) and document.purged_at is None
 
 
-def picture(stored: Stored, number: int) -> bytes:
+def picture(stored: StoredFile, number: int) -> bytes:
     """Return a page as a PNG, for types that can be drawn. Raises NotDrawn and Busy."""
     return _once(stored, number, _PICTURE, _draw)
 
 
-def glance(stored: Stored, number: int) -> Glance:
+def excerpt(stored: StoredFile, number: int) -> Excerpt:
     """Return the beginning of a page. Raises NotDrawn and Busy."""
     content = _once(stored, number, _GLANCE, _peek)
     # Check and convert the excerpt, because the child that wrote it may have been compromised.
@@ -103,12 +103,12 @@ def glance(stored: Stored, number: int) -> Glance:
         excerpt = json.loads(content)
         rows = [[str(cell) for cell in row[: local.MOST_COLUMNS]] for row in excerpt["rows"][: local.MOST_ROWS]]
         pages, rows_total, columns_total = (int(excerpt[name]) for name in ("pages", "rows_total", "columns_total"))
-        return Glance(pages, str(excerpt["title"]), rows, rows_total, columns_total, str(excerpt["text"]))
+        return Excerpt(pages, str(excerpt["title"]), rows, rows_total, columns_total, str(excerpt["text"]))
     except (ValueError, TypeError, LookupError, OverflowError, RecursionError) as error:
-        raise NotDrawn("The extractor returned an invalid excerpt of the page.") from error
+        raise PreviewFailed("The extractor returned an invalid excerpt of the page.") from error
 
 
-def why_not(stored: Stored, number: int) -> str:
+def failure_reason(stored: StoredFile, number: int) -> str:
     """Return the cached reason why this page cannot be shown, or "" if there is none."""
     with suppress(FileNotFoundError):
         return _path(stored, number, _REASON).read_text("utf-8")
@@ -135,7 +135,7 @@ def tidy() -> None:
         bytes_left, files_left = bytes_left - each.size, files_left - 1
 
 
-def _once(stored: Stored, number: int, suffix: str, make: Callable[[Stored, int], bytes]) -> bytes:
+def _once(stored: StoredFile, number: int, suffix: str, make: Callable[[StoredFile, int], bytes]) -> bytes:
     if content := _cached(stored, number, suffix):
         return content
     with _turn():
@@ -149,17 +149,17 @@ def _once(stored: Stored, number: int, suffix: str, make: Callable[[Stored, int]
                 raise NoSuchPage(error.message) from error
             if error.permanent:
                 _keep(_path(stored, number, _REASON), error.message.encode())
-            raise NotDrawn(error.message) from error
+            raise PreviewFailed(error.message) from error
         except (CannotStart, OSError) as error:
             log.warning("previews.not_drawn", file=str(stored.file), page=number, error=str(error))
-            raise NotDrawn("The file cannot be fetched or drawn at the moment. Try again later.") from error
+            raise PreviewFailed("The file cannot be fetched or drawn at the moment. Try again later.") from error
         _keep(_path(stored, number, suffix), content)
         return content
 
 
-def _cached(stored: Stored, number: int, suffix: str) -> bytes | None:
-    if reason := why_not(stored, number):
-        raise NotDrawn(reason)
+def _cached(stored: StoredFile, number: int, suffix: str) -> bytes | None:
+    if reason := failure_reason(stored, number):
+        raise PreviewFailed(reason)
     with suppress(FileNotFoundError):
         return _path(stored, number, suffix).read_bytes()
     return None
@@ -175,19 +175,19 @@ def _turn() -> Iterator[None]:
         _turns.release()
 
 
-def _draw(stored: Stored, number: int) -> bytes:
-    with place_for(EXTRACTOR, lambda: None, is_warm=False) as (directory, run):
+def _draw(stored: StoredFile, number: int) -> bytes:
+    with program_directory(EXTRACTOR, lambda: None, is_warm=False) as (directory, run):
         file = _local_file(stored, directory)
         return local.draw(file, stored.content_type, number, directory, wall_seconds=WALL_SECONDS, run=run)
 
 
-def _peek(stored: Stored, number: int) -> bytes:
-    with place_for(EXTRACTOR, lambda: None, is_warm=False) as (directory, run):
+def _peek(stored: StoredFile, number: int) -> bytes:
+    with program_directory(EXTRACTOR, lambda: None, is_warm=False) as (directory, run):
         file = _local_file(stored, directory)
         return local.peek(file, stored.content_type, number, directory, wall_seconds=WALL_SECONDS, run=run)
 
 
-def _local_file(stored: Stored, directory: Path) -> Path:
+def _local_file(stored: StoredFile, directory: Path) -> Path:
     """Return the stored file itself if it is local, which the child can read but not change, or else a copy.
 
     Raises OSError.
@@ -215,7 +215,7 @@ def _keep(path: Path, content: bytes) -> None:
             unfinished.unlink(missing_ok=True)
 
 
-def _path(stored: Stored, number: int, suffix: str) -> Path:
+def _path(stored: StoredFile, number: int, suffix: str) -> Path:
     # The key is the content, because permissions were checked before and the result is the same for everyone.
     return _folder() / f"{stored.sha256}-{number}{suffix}"
 

@@ -9,7 +9,7 @@ from typing import Any
 import structlog
 
 from documents import extraction, outputs
-from documents.children import EXTRACTOR, Run, place_for
+from documents.children import EXTRACTOR, Run, program_directory
 from documents.copies import COPIES
 from documents.extraction import Extraction, ExtractionFailed
 from documents.extraction.local import open_output
@@ -51,7 +51,7 @@ def read(claim: Claim, journal: Journal, document: Document, output: str) -> Cou
                 return result
         except CannotStart as error:
             log.warning("reading.not_forked", job=job_id, error=str(error))
-    with place_for(EXTRACTOR, journal.why_stop) as place:
+    with program_directory(EXTRACTOR, journal.why_stop) as place:
         link(document, job_id, journal, place.directory)
         return extract(place.directory, place.run)
 

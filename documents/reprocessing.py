@@ -9,21 +9,21 @@ from workspaces.models import Workspace
 REPROCESSABLE = frozenset(DOCUMENT_STATES["reopen"].origins)
 
 
-def again(document: Document, *, actor: str, in_bulk: bool) -> Outcome:
+def reprocess(document: Document, *, actor: str, in_bulk: bool) -> Outcome:
     """Process a document again. With `in_bulk`, its job begins only when no other is due."""
     if lifecycle.reprocess(document, actor=actor, in_bulk=in_bulk) is not None:
         return Outcome.MADE
-    return foreseen(Document.objects.only("status", "purged_at").get(pk=document.pk))
+    return preview(Document.objects.only("status", "purged_at").get(pk=document.pk))
 
 
-def foreseen(document: Document) -> Outcome:
+def preview(document: Document) -> Outcome:
     """Return what `again` would do now."""
     if document.purged_at:
         return Outcome.PURGED
     return Outcome.UNDER_WAY if document.status == Document.Status.PROCESSING else Outcome.MADE
 
 
-def chosen(workspace: Workspace, status: str | None, *, is_of_another_model: bool) -> DocumentQuerySet:
+def select(workspace: Workspace, status: str | None, *, is_of_another_model: bool) -> DocumentQuerySet:
     """Return the documents of a workspace that can be processed again, oldest first."""
     statuses = [status] if status else sorted(REPROCESSABLE)
     documents = workspace.documents.all().kept().filter(status__in=statuses)

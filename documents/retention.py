@@ -42,7 +42,7 @@ class Purged(Exception):
 
 
 @dataclass(frozen=True)
-class Rehearsal:
+class RetentionPreview:
     """What a retention would delete now, and how many due documents it would keep because work needs them."""
 
     documents: int
@@ -56,7 +56,7 @@ def purged_on(document: Document) -> str:
     return f"purged on {document.purged_at:%Y-%m-%d %H:%M} UTC"
 
 
-def hold(document_ids: Sequence[int]) -> None:
+def lock_against_purge(document_ids: Sequence[int]) -> None:
     """Prevent a purge of these documents until the end of the transaction.
 
     Raises Purged if one has been purged already.
@@ -76,14 +76,14 @@ def hold(document_ids: Sequence[int]) -> None:
         raise Purged(Document.objects.only("purged_at").get(pk=purged[0]))
 
 
-def rehearse(workspace: Workspace, days: int | None) -> Rehearsal:
+def preview(workspace: Workspace, days: int | None) -> RetentionPreview:
     if days is None:
-        return Rehearsal(0, 0, None, 0, [])
+        return RetentionPreview(0, 0, None, 0, [])
     due = workspace.documents.all().older_than(days)
     idle = due.idle()
     totals = idle.aggregate(documents=Count("pk"), size_bytes=Sum("size_bytes", default=0), oldest=Min("created_at"))
     sample = idle.order_by("created_at", "id").values("id", "name", "size_bytes", "created_at")[:SAMPLE]
-    return Rehearsal(**totals, kept=due.count() - totals["documents"], sample=list(sample))
+    return RetentionPreview(**totals, kept=due.count() - totals["documents"], sample=list(sample))
 
 
 def is_shorter(days: int | None, before: int | None) -> bool:

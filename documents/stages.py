@@ -5,7 +5,7 @@ from typing import Any
 
 from ade_services import DOCUMENT_INTELLIGENCE, OPENAI
 from documents import breakers, embedding, extraction, lifecycle, outputs, publication, reading
-from documents.children import EMBEDDER, EXTRACTOR, place_for
+from documents.children import EMBEDDER, EXTRACTOR, program_directory
 from documents.embedding import EmbeddingFailed
 from documents.extraction import ExtractionFailed
 from documents.models import Document, Stage
@@ -103,7 +103,7 @@ def _embed(claim: Claim, journal: Journal) -> Result:
     if file is None:
         digest = _digest(claim, journal)
         texts = [chunk["text"] for chunk in digest["chunks"]]
-        with place_for(EMBEDDER, journal.why_stop, is_warm=embedding.is_local()) as place:
+        with program_directory(EMBEDDER, journal.why_stop, is_warm=embedding.is_local()) as place:
             vectors = embedding.embed(
                 texts, place.directory, stop=journal.why_stop, on_start=journal.keep, run=place.run
             )
@@ -122,7 +122,7 @@ def _digest(claim: Claim, journal: Journal) -> Result:
     A child reads the pages, because a long document takes more memory than a whole worker.
     """
     document, job_id = _document(claim), claim.values["job_id"]
-    with place_for(EXTRACTOR, journal.why_stop) as place:
+    with program_directory(EXTRACTOR, journal.why_stop) as place:
         file = reading.link(document, job_id, journal, place.directory)
         segments = []
         for number in range(Stage.objects.filter(job_id=job_id, name=Stage.Name.EXTRACT).count()):

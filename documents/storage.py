@@ -57,7 +57,7 @@ class LocalFiles(FileSystemStorage):
 files = cast(Files, default_storage)
 
 
-def rehearse() -> None:
+def check() -> None:
     """Write, open and delete a small file. Raises OSError."""
     key = default_storage.save(f"rehearsal/{uuid4().hex}", ContentFile(b"ADE"))
     default_storage.open(key).close()

@@ -22,7 +22,7 @@ def download(request: HttpRequest, id: int) -> HttpResponseBase:
         return HttpResponse(message, "text/plain", 410)
     if not document.file:
         raise Http404
-    return downloads.answer(request, document.file.name or "", document.name, document.content_type)
+    return downloads.respond(request, document.file.name or "", document.name, document.content_type)
 
 
 @require_safe

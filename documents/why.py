@@ -14,7 +14,7 @@ from documents import breakers, orchestrator
 from documents.lifecycle import DOCUMENT_STATES, JOB_STATES, STAGE_STATES
 from documents.models import Document, DocumentProcessingJob, Stage
 from work import clock, why
-from work.why import Crew, Explanation, Gate
+from work.why import Explanation, Gate, LiveWorkers
 
 
 def explain(document: Document) -> Explanation:
@@ -23,7 +23,7 @@ def explain(document: Document) -> Explanation:
     if job is None:
         status = Document.objects.values_list("status", flat=True).get(pk=document.pk)
         return _explanation(document.pk, status, f"is {status}", ())
-    crew = Crew.now()
+    crew = LiveWorkers.now()
     is_pending = job.status == JOB_STATES.initial
     of_job = (_time_gate(job), _turn_gate(job)) if is_pending else (_stages_gate(crew, job),)
     gates = (why.of_worker(crew, STAGE_STATES), *of_job)
@@ -69,7 +69,7 @@ def _turn_gate(job: DocumentProcessingJob) -> Gate:
     return Gate("turn", ahead > 0 or ready >= most or is_held_up, message, data=data)
 
 
-def _stages_gate(crew: Crew, job: DocumentProcessingJob) -> Gate:
+def _stages_gate(crew: LiveWorkers, job: DocumentProcessingJob) -> Gate:
     """Check whether a stage is running, or all wait for a worker thread."""
     stages = list(Stage.objects.filter(job=job).order_by("created_at", "pk"))
     running = [stage for stage in stages if stage.status == Stage.Status.RUNNING]

@@ -86,7 +86,7 @@ class WorkspaceForm(forms.ModelForm):  # type: ignore[type-arg]  # takes none at
         before = Workspace.objects.filter(pk=self.instance.pk).values_list("document_retention_days", flat=True).first()
         if "purge" in self.data or not self.instance.pk or not retention.is_shorter(days, before):
             return days
-        if due := retention.rehearse(self.instance, days).documents:
+        if due := retention.preview(self.instance, days).documents:
             raise ValidationError(f"{due} documents are older and would be purged at once. Confirm this below.")
         return days
 

@@ -16,7 +16,7 @@ import idna
 from feeds.models import LONGEST_URL
 
 # Longest raw URL that is accepted. It may be longer than a stored URL because parts of it are dropped.
-LONGEST_FOUND = 8000
+LONGEST_RAW_URL = 8000
 PORTS = {"http": "80", "https": "443"}
 # Prefixes of tracking parameters, in lower case.
 _TRACKING_PREFIXES = ("utm_", "mtm_", "pk_", "matomo_", "piwik_", "hsa_", "at_medium", "at_campaign", "at_custom")
@@ -50,8 +50,8 @@ class BadUrl(ValueError):
 
 def canonical(url: str) -> str:
     """Return the canonical spelling of a web address. Raises BadUrl."""
-    if len(url) > LONGEST_FOUND:
-        raise BadUrl(f"The URL is too long: it has {len(url)} characters, and the limit is {LONGEST_FOUND}.")
+    if len(url) > LONGEST_RAW_URL:
+        raise BadUrl(f"The URL is too long: it has {len(url)} characters, and the limit is {LONGEST_RAW_URL}.")
     match = _PARTS.fullmatch(_BREAKS.sub("", url.strip(_SPACES_AROUND)))
     assert match
     scheme, authority, path, query, fragment = (part or "" for part in match.groups())

@@ -22,10 +22,10 @@ from work.operations.admin import (
     SharedAdmin,
     VerbAdmin,
     choice_filter,
-    of_one,
+    related_filter,
     short,
 )
-from work.operations.outcomes import Outcome, of_pause_ahead, of_resume_ahead
+from work.operations.outcomes import Outcome, preview_pause, preview_resume
 from work.operations.previews import Operation
 
 # How many articles the page of a cluster names.
@@ -87,11 +87,11 @@ class FeedSourceAdmin(SharedAdmin, VerbAdmin):
 
     @admin.action(description="Pause", permissions=["operate"])
     def pause(self, request: HttpRequest, feeds: Any) -> HttpResponse | None:
-        return self.do_each(request, "pause", feeds, Operation(sources.pause, of_pause_ahead, takes_reason=True))
+        return self.do_each(request, "pause", feeds, Operation(sources.pause, preview_pause, takes_reason=True))
 
     @admin.action(description="Resume", permissions=["operate"])
     def resume(self, request: HttpRequest, feeds: Any) -> HttpResponse | None:
-        return self.do_each(request, "resume", feeds, Operation(sources.resume, of_resume_ahead))
+        return self.do_each(request, "resume", feeds, Operation(sources.resume, preview_resume))
 
     def add_view(self, request: HttpRequest, form_url: str = "", extra_context: Any = None) -> HttpResponse:
         """Replace Django's form: `sources.add` knows the canonical spelling and which URLs are refused."""
@@ -110,11 +110,11 @@ class FeedSourceAdmin(SharedAdmin, VerbAdmin):
 
     @admin.display(description="state")
     def how(self, feed: FeedSource) -> str:
-        return feed_status.how(feed)
+        return feed_status.state_text(feed)
 
     @admin.display(description="next check")
     def next_check(self, feed: FeedSource) -> str:
-        return feed_status.when(feed)
+        return feed_status.next_check_text(feed)
 
     @admin.display(description="error")
     def error(self, feed: FeedSource) -> str:
@@ -139,7 +139,7 @@ class FeedSourceAdmin(SharedAdmin, VerbAdmin):
 class RawArticleAdmin(LookupAdmin):
     list_display = ["id", "headline", "feed", "happened_at", "seen_at"]
     list_display_links = ["id", "headline"]
-    list_filter = [of_one("feed")]
+    list_filter = [related_filter("feed")]
     search_fields = ["url"]
     search_help_text = "Article ID or URL"
     fields = [

@@ -8,7 +8,7 @@ from work import clock
 _UNITS = ((86_400, "day"), (3600, "hour"), (60, "minute"))
 
 
-def how(feed: FeedSource) -> str:
+def state_text(feed: FeedSource) -> str:
     """Return, for example, "failed 3 times in a row, last answered 2 days ago"."""
     if feed.paused_at:
         return f"paused by {feed.paused_by} {_length(clock.now() - feed.paused_at)} ago"
@@ -22,7 +22,7 @@ def how(feed: FeedSource) -> str:
     return "ok, with errors" if feed.last_error else "ok"
 
 
-def when(feed: FeedSource) -> str:
+def next_check_text(feed: FeedSource) -> str:
     """Return, for example, "in 20 minutes"."""
     if feed.paused_at:
         return "-"

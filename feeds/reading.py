@@ -16,7 +16,7 @@ import structlog
 
 import ade_feedreader
 from ade_feedreader import LONGEST_AUTHOR, LONGEST_SUMMARY, LONGEST_TITLE
-from documents.children import place_for, register
+from documents.children import program_directory, register
 from work.claims import Interrupted
 from work.processes.output import storable
 from work.processes.supervise import CannotStart, Ended, Limits, Line
@@ -113,7 +113,7 @@ def read(body: bytes, url: str, content_type: str, *, stop: Callable[[], str | N
         for line in lines:
             log.info("feedreader.said", text=line.text)
 
-    with _reader_turn(stop), place_for(FEEDREADER, stop) as place:
+    with _reader_turn(stop), program_directory(FEEDREADER, stop) as place:
         directory = place.directory
         (directory / ade_feedreader.FEED).write_bytes(body)
         (directory / ade_feedreader.SOURCE).write_text(json.dumps({"url": url, "content_type": content_type}))

@@ -38,7 +38,7 @@ class AlreadyThere(NotAdded):
 
 
 @dataclass(frozen=True)
-class Imported:
+class ImportResult:
     """The result for one entry of a list: added, already_there, twice, or the code of its refusal."""
 
     entry: Entry
@@ -88,7 +88,7 @@ def normalize(url: str) -> str:
     return canonical_url
 
 
-def take_in(entries: Iterable[Entry], *, actor: str, rehearse: bool = False) -> Iterator[Imported]:
+def import_entries(entries: Iterable[Entry], *, actor: str, rehearse: bool = False) -> Iterator[ImportResult]:
     """Add the entries one by one; a refused entry does not affect the others."""
     lines: dict[str, int | None] = {}
     for entry in entries:
@@ -96,18 +96,18 @@ def take_in(entries: Iterable[Entry], *, actor: str, rehearse: bool = False) -> 
         try:
             url = normalize(entry.url)
             if url in lines:
-                yield Imported(entry, TWICE, message=f"This is the same feed as in line {lines[url]}.")
+                yield ImportResult(entry, TWICE, message=f"This is the same feed as in line {lines[url]}.")
                 continue
             lines[url] = entry.line
             if rehearse:
                 expect_new(entry.url)
             else:
                 feed_id = add(entry.url, title=entry.title, site_url=entry.site_url, actor=actor).pk
-            yield Imported(entry, ADDED, feed_id)
+            yield ImportResult(entry, ADDED, feed_id)
         except AlreadyThere as refused:
-            yield Imported(entry, refused.code, refused.feed.pk, str(refused))
+            yield ImportResult(entry, refused.code, refused.feed.pk, str(refused))
         except NotAdded as refused:
-            yield Imported(entry, refused.code, message=str(refused))
+            yield ImportResult(entry, refused.code, message=str(refused))
 
 
 def entries() -> Iterator[Entry]:

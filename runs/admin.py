@@ -11,7 +11,7 @@ from runs import operations
 from runs.lifecycle import RUN_STATES
 from runs.models import Artifact, Queue, Run, RunField
 from runs.queue import QUEUE_STATES
-from work.operations.admin import ReadOnlyAdmin, VerbAdmin, choice_filter, of_one, short
+from work.operations.admin import ReadOnlyAdmin, VerbAdmin, choice_filter, related_filter, short
 from workspaces.models import Workspace
 from workspaces.permissions import OperatedAdmin, ScopedAdmin, WorkspaceFilter
 
@@ -113,7 +113,7 @@ class QueueAdmin(VerbAdmin):
 class ArtifactAdmin(ScopedAdmin, ReadOnlyAdmin):
     workspace_path = "run__workspace"
     list_display = ["id", "name", "run", "workspace", "content_type", "size_bytes", "created_at", "download"]
-    list_filter = [WorkspaceFilter, of_one("run")]
+    list_filter = [WorkspaceFilter, related_filter("run")]
     search_fields = ["name"]
     fields = ["run", "workspace", "name", "content_type", "size_bytes", "sha256", "file", "download", "created_at"]
     readonly_fields = ["workspace", "download"]
@@ -132,7 +132,7 @@ class ArtifactAdmin(ScopedAdmin, ReadOnlyAdmin):
 class RunFieldAdmin(ScopedAdmin, ReadOnlyAdmin):
     workspace_path = "run__workspace"
     list_display = ["id", "name", "found", "confidence", "page", "run", "workspace", "step"]
-    list_filter = [WorkspaceFilter, of_one("run")]
+    list_filter = [WorkspaceFilter, related_filter("run")]
     search_fields = ["name"]
     fields = ["run", "workspace", "position", "name", "value", "confidence", "page", "box", "step"]
     readonly_fields = ["workspace"]

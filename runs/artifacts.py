@@ -19,7 +19,7 @@ from typing import Any, BinaryIO
 from django.core.files.storage import default_storage
 
 from ade_engine.context import ARTIFACTS
-from documents.intake import BINARY, Hashed
+from documents.intake import BINARY, HashingFile
 from runs.models import Artifact
 
 MOST_FILES = 1000
@@ -103,7 +103,7 @@ def discard(rows: list[dict[str, Any]]) -> None:
 
 
 def _store(artifact: OpenFile, path: str) -> dict[str, Any]:
-    reader = Hashed(artifact.file, artifact.name)
+    reader = HashingFile(artifact.file, artifact.name)
     try:
         key = default_storage.save(path, reader)
     except BaseException:

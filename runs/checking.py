@@ -166,7 +166,7 @@ def _environment(snapshot: Snapshot, watch: Watch, report: Report) -> Iterator[P
                 report.environment, report.lock = "ready", lock
                 yield path
                 return
-    with builder.made_for_once(snapshot, watch) as (path, environment):
+    with builder.temporary_environment(snapshot, watch) as (path, environment):
         report.environment, report.lock = "made", environment.lock
         yield path
 

@@ -17,7 +17,7 @@ from runs import why
 from runs.lifecycle import RUN_STATES
 from runs.models import BACKWARDS, IN_TURN, OUTCOME, Run, RunQuerySet
 from work import clock
-from work.why import MOST_COUNTED, Crew, Explanation
+from work.why import MOST_COUNTED, Explanation, LiveWorkers
 
 # The number of recent runs whose duration predicts the next one. If the configuration has none, runs of any
 # configuration are searched among this many ids.
@@ -81,7 +81,7 @@ def _estimate(run: Run, ahead: Sequence[int]) -> tuple[datetime | None, str]:
     if not seconds:
         return None, "No estimate: no run has succeeded yet."
     each, now = median(seconds), clock.now()
-    threads = Crew.now().slots(RUN_STATES.kind)
+    threads = LiveWorkers.now().slots(RUN_STATES.kind)
     busy: dict[int, float] = {}
     free_in = []
     running = Run.objects.filter(status=Run.Status.RUNNING).values_list(

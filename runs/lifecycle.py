@@ -19,7 +19,7 @@ from work.lifecycle import Data
 from work.recovery import LostClaim
 from work.sql import compiled
 from work.sql.contention import is_contention, patiently
-from work.state_machine import LOG_LINE, By, StateMachine, Transition
+from work.state_machine import LOG_EVENT, By, StateMachine, Transition
 
 T = TypeVar("T")
 
@@ -64,7 +64,7 @@ RUN_STATES = StateMachine(
             "It is older than `ADE_KEEP_RUNS`: earlier events and its artifacts were deleted; the data count"
             " `events`, `artifacts` and bytes."
         ),
-        **LOG_LINE,
+        **LOG_EVENT,
     },
 )
 
@@ -265,7 +265,7 @@ def _guard_insert(document_ids: list[int], shared: Data, run_gates: list[str]) -
     """
     # An outer transaction suffices: a refused submission has written nothing that a savepoint would have to undo.
     with nullcontext() if connection.in_atomic_block else transaction.atomic():
-        retention.hold(document_ids)
+        retention.lock_against_purge(document_ids)
         if Run.Gate.BUILD in run_gates:
             gates.await_build(shared["build_id"])
         yield

@@ -31,7 +31,7 @@ FEW = 4
 
 
 @dataclass(frozen=True)
-class Wanted:
+class RunFilter:
     """Filters of a list. All that are given must match."""
 
     workspace_id: int | None = None
@@ -46,7 +46,7 @@ class Wanted:
 
 
 @dataclass(frozen=True)
-class Piece:
+class PageRequest:
     """A page: the number of rows, and the id after which it starts."""
 
     most: int
@@ -65,13 +65,13 @@ class _Shape(NamedTuple):
     is_newest_first: bool
 
 
-def runs(user: User, wanted: Wanted, piece: Piece, theirs: Collection[int] | None = None) -> RunQuerySet:
+def runs(user: User, wanted: RunFilter, piece: PageRequest, theirs: Collection[int] | None = None) -> RunQuerySet:
     """Return at least the runs of the page, unordered. `theirs` are the ids of the user's workspaces, which saves a
     query.
     """
     if wanted.outcomes == ():
         return Run.objects.none()
-    times = Wanted(created_after=wanted.created_after, created_before=wanted.created_before)
+    times = RunFilter(created_after=wanted.created_after, created_before=wanted.created_before)
     if connection.vendor != "postgresql" or (_sees_all(user) and wanted == times):
         return _by_orm(user, wanted)
     owners, column = _owners(user, wanted)
@@ -102,7 +102,7 @@ _ENDED = """
     ) r ORDER BY r.finished_at DESC, r.id DESC LIMIT %s"""
 
 
-def ended(user: User, since: datetime, most: int) -> RunQuerySet:
+def recently_ended(user: User, since: datetime, most: int) -> RunQuerySet:
     """Return at least the last `most` runs that ended since then, unordered."""
     if connection.vendor != "postgresql":
         return Run.objects.for_user(user).filter(finished_at__gte=since)
@@ -114,16 +114,16 @@ def ended(user: User, since: datetime, most: int) -> RunQuerySet:
     return Run.objects.filter(pk__in=[id for (id,) in rows])
 
 
-def failed(user: User, most: int, theirs: Collection[int] | None = None) -> RunQuerySet:
+def recent_failures(user: User, most: int, theirs: Collection[int] | None = None) -> RunQuerySet:
     """Return at least the newest `most` runs that failed or timed out, unordered."""
     if connection.vendor == "postgresql" and not _sees_all(user):
-        return runs(user, Wanted(outcomes=("failed", "timed_out")), Piece(most), theirs)
+        return runs(user, RunFilter(outcomes=("failed", "timed_out")), PageRequest(most), theirs)
     # The first condition must match the index of failed and cancelled runs exactly.
     rows: Any = Run.objects.for_user(user).filter(status__in=[Run.Status.FAILED, Run.Status.CANCELLED])
     return cast(RunQuerySet, rows.filter(status=Run.Status.FAILED))
 
 
-def _by_orm(user: User, wanted: Wanted) -> RunQuerySet:
+def _by_orm(user: User, wanted: RunFilter) -> RunQuerySet:
     names = ("workspace_id", "configuration_id", "build_id", "input_document_id")
     conditions = _given(**{name: getattr(wanted, name) for name in names})
     conditions |= _given(created_at__gte=wanted.created_after, created_at__lt=wanted.created_before)
@@ -151,7 +151,7 @@ def _firsts(shape: _Shape, owners: Any, values: Sequence[Any]) -> "QuerySet[Any]
     return rows
 
 
-def _owners(user: User, wanted: Wanted) -> "tuple[QuerySet[Any], str]":
+def _owners(user: User, wanted: RunFilter) -> "tuple[QuerySet[Any], str]":
     """Return the narrowest owner of the wanted runs as a queryset, and its column. It is empty if the filters
     contradict.
     """
@@ -166,7 +166,7 @@ def _owners(user: User, wanted: Wanted) -> "tuple[QuerySet[Any], str]":
     return Workspace.objects.for_user(user).filter(**_given(pk=wanted.workspace_id)), "workspace"
 
 
-def _in_time(wanted: Wanted) -> dict[str, Any]:
+def _in_time(wanted: RunFilter) -> dict[str, Any]:
     """Return the conditions on time, also as bounds on the id, so that older and newer rows are not read."""
     lookups: dict[str, Any] = {}
     if wanted.created_after is not None:

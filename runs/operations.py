@@ -5,7 +5,7 @@ from django.conf import settings
 from runs import lifecycle, queue
 from runs.lifecycle import RUN_STATES, Purged, QueueFull
 from runs.models import Queue, Run
-from work.operations.outcomes import Outcome, of_cancel, of_cancel_ahead, of_pause_ahead, of_resume_ahead
+from work.operations.outcomes import Outcome, of_cancel, preview_cancel, preview_pause, preview_resume
 from work.operations.previews import Operation, OperationResult
 
 
@@ -13,7 +13,7 @@ def cancel() -> Operation:
     def cancel_one(run: Run, *, actor: str, reason: str) -> Outcome:
         return of_cancel(RUN_STATES, run.status, lifecycle.cancel(run, actor=actor, reason=reason))
 
-    return Operation(cancel_one, lambda run: of_cancel_ahead(RUN_STATES, run.status), takes_reason=True)
+    return Operation(cancel_one, lambda run: preview_cancel(RUN_STATES, run.status), takes_reason=True)
 
 
 def again() -> Operation:
@@ -46,11 +46,11 @@ def pause_queue() -> Operation:
     def pause(row: Queue, *, actor: str, reason: str) -> Outcome:
         return Outcome.PAUSED if queue.pause(actor=actor, reason=reason) else Outcome.WAS_PAUSED
 
-    return Operation(pause, of_pause_ahead, takes_reason=True)
+    return Operation(pause, preview_pause, takes_reason=True)
 
 
 def resume_queue() -> Operation:
     def resume(row: Queue, *, actor: str) -> Outcome:
         return Outcome.RESUMED if queue.resume(actor=actor) else Outcome.NOT_PAUSED
 
-    return Operation(resume, of_resume_ahead)
+    return Operation(resume, preview_resume)

@@ -16,7 +16,7 @@ from runs.lifecycle import RUN_STATES
 from runs.models import Queue, Run
 from work import clock, lifecycle, wakeups
 from work.state_machine import StateMachine
-from work.why import Crew
+from work.why import LiveWorkers
 from workspaces.models import User, Workspace
 
 QUEUE_STATES = StateMachine(
@@ -63,12 +63,12 @@ def state(user: User) -> State:
         total=Depth(queued.total(), running.total()),
         own={id: Depth(queued[id], running[id]) for id in mine.values_list("pk", flat=True)},
         limit=settings.ADE_QUEUE_SIZE,
-        slots=Crew.now().slots(RUN_STATES.kind).total(),
-        row=now(),
+        slots=LiveWorkers.now().slots(RUN_STATES.kind).total(),
+        row=current_row(),
     )
 
 
-def now() -> Queue | None:
+def current_row() -> Queue | None:
     return Queue.objects.filter(pk=Queue.ONLY).first()
 
 
@@ -76,7 +76,7 @@ def pause(*, actor: str, reason: str = "") -> bool:
     """Pause the queue, so that no later claim takes a run. Return False if it is paused already."""
     actor = actor[: lifecycle.ACTOR_CHARACTERS]
     paused_at = clock.now()
-    if now() is None:
+    if current_row() is None:
         # Another process may be creating it too.
         with suppress(IntegrityError), transaction.atomic():
             lifecycle.create(QUEUE_STATES, {"id": Queue.ONLY}, actor=actor)

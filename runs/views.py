@@ -14,7 +14,7 @@ KIND = "artifact"
 @require_safe
 def download_artifact(request: HttpRequest, id: int) -> HttpResponseBase:
     artifact = get_object_or_404(Artifact.objects.for_user(downloads.may_see(request, KIND, id)), pk=id)
-    return downloads.answer(request, artifact.file, artifact.name, artifact.content_type)
+    return downloads.respond(request, artifact.file, artifact.name, artifact.content_type)
 
 
 def link(artifact: Artifact, user: Person) -> str:

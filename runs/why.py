@@ -15,7 +15,7 @@ from runs.lifecycle import RUN_STATES
 from runs.models import IN_TURN, MUST_HOLD, Queue, Run, first_of, in_the_way
 from work import why
 from work.sql import compiled
-from work.why import Crew, Explanation, Gate, Names
+from work.why import Explanation, Gate, LiveWorkers, Names
 from workspaces.models import User
 
 # A queued run as a claim sees it: its `gate`, each of MUST_HOLD, and the runs or builds in its way.
@@ -33,10 +33,10 @@ def explain(run: Run, *, user: User | None = None) -> Explanation:
 
     Raises Run.DoesNotExist if there is none.
     """
-    return _explain(run.pk, Crew.now(), user, is_followed=True)
+    return _explain(run.pk, LiveWorkers.now(), user, is_followed=True)
 
 
-def _explain(id: int, crew: Crew, user: User | None, *, is_followed: bool) -> Explanation:
+def _explain(id: int, crew: LiveWorkers, user: User | None, *, is_followed: bool) -> Explanation:
     rows = compiled.rows(_conditions, id)
     run = Run.objects.select_related("build").defer("build__snapshot", "build__lock").get(pk=id)
     if not rows:
@@ -97,7 +97,7 @@ def _of_queue(conditions: Conditions) -> Gate:
     return Gate("paused", True, message, row.paused_by, row.paused_at, data)
 
 
-def _of_build(run: Run, conditions: Conditions, crew: Crew, user: User | None) -> Gate:
+def _of_build(run: Run, conditions: Conditions, crew: LiveWorkers, user: User | None) -> Gate:
     """Return the gate for the run's build."""
     build, is_shut = run.build, _is_shut(conditions, Run.Gate.BUILD)
     data = {"id": build.pk, "status": build.status, "by": build.lease_owner}
@@ -116,7 +116,7 @@ def _of_build(run: Run, conditions: Conditions, crew: Crew, user: User | None) -
     return Gate("build", True, f"Its build {build.pk} {state}{then}.", f"build {build.pk}", since, data)
 
 
-def _of_document(run: Run, conditions: Conditions, crew: Crew, user: User | None, *, is_followed: bool) -> Gate:
+def _of_document(run: Run, conditions: Conditions, crew: LiveWorkers, user: User | None, *, is_followed: bool) -> Gate:
     """Return the gate for other runs of the document."""
     if running := conditions["running"]:
         other = Run.objects.only("lease_owner", "started_at").get(pk=running)

@@ -85,7 +85,7 @@ def claim_slot(
         raise Contended(f"job_run: {error}") from error
     failpoints.hit("slot.inserted")
     slot = {"job_name": job_name, "scheduled_for": scheduled_for}
-    return Claim(JOB_RUN_STATES, id, LeaseHolder(owner, 1), lifecycle.until(began), slot)
+    return Claim(JOB_RUN_STATES, id, LeaseHolder(owner, 1), lifecycle.lease_trusted_until(began), slot)
 
 
 def succeed(claim: Claim, rows_processed: int | None = None) -> bool:

@@ -46,13 +46,13 @@ class State(StrEnum):
     MISSED = "missed"
 
 
-OF_ROWS: dict[str, State] = {
+STATE_OF_STATUS: dict[str, State] = {
     JobRun.Status.RUNNING: State.RUNNING,
     JobRun.Status.SUCCESS: State.SUCCEEDED,
     JobRun.Status.FAILED: State.FAILED,
     JobRun.Status.SKIPPED_TIMEOUT: State.ABANDONED,
 }
-OF_DECISIONS = {
+STATE_OF_DECISION = {
     history.COALESCED: State.COALESCED,
     history.MISFIRED: State.MISFIRED,
     history.PASSED_OVER: State.PASSED_OVER,
@@ -185,7 +185,7 @@ def _of_job_runs(job_runs: "QuerySet[JobRun]") -> dict[datetime, Entry]:
         covers = request.get("covers")
         entries[row.scheduled_for] = Entry(
             slot=row.scheduled_for,
-            state=OF_ROWS[row.status],
+            state=STATE_OF_STATUS[row.status],
             job_run=id,
             started_at=row.started_at,
             finished_at=row.finished_at,
@@ -203,14 +203,14 @@ def _of_decisions(row: ScheduledJob, slots: Sequence[datetime]) -> Iterator[tupl
     left = sorted(slots)
     if not left:
         return
-    events = _events(row).filter(kind__in=OF_DECISIONS, at__gte=left[0] - SLACK)
+    events = _events(row).filter(kind__in=STATE_OF_DECISION, at__gte=left[0] - SLACK)
     for event in events.iterator(BATCH):
         data = _data(event)
         first, last = (datetime.fromisoformat(data[name]) for name in ("first", "last"))
         into = datetime.fromisoformat(data["into"]) if data.get("into") else None
         begin, end = bisect_left(left, first), bisect_right(left, last)
         for slot in left[begin:end]:
-            yield slot, Entry(slot, OF_DECISIONS[event.kind], by=event.actor, into=into, reason=event.message)
+            yield slot, Entry(slot, STATE_OF_DECISION[event.kind], by=event.actor, into=into, reason=event.message)
         del left[begin:end]
         if not left:
             return

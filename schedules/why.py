@@ -14,7 +14,7 @@ from schedules.job_runs import JOB_RUN_STATES
 from schedules.jobs import all_jobs, is_declared
 from schedules.models import DueSlot, DueSlotQuerySet, JobRun, ScheduledJob, SchedulerLease
 from work import clock, why
-from work.why import Crew, Explanation, Gate
+from work.why import Explanation, Gate, LiveWorkers
 
 
 def explain(row: ScheduledJob) -> Explanation:
@@ -22,7 +22,7 @@ def explain(row: ScheduledJob) -> Explanation:
     due = DueSlot.objects.filter(job_name=row.name).in_turn().first()
     if due:
         return explain_due(due)
-    crew = Crew.now()
+    crew = LiveWorkers.now()
     gates = (
         _of_code(row.name),
         _of_scheduler(crew),
@@ -39,7 +39,7 @@ def explain(row: ScheduledJob) -> Explanation:
 
 def explain_due(due: DueSlot) -> Explanation:
     """Explain a slot as it was when it was read. It may have started since."""
-    crew, row = Crew.now(), ScheduledJob.objects.filter(name=due.job_name).first()
+    crew, row = LiveWorkers.now(), ScheduledJob.objects.filter(name=due.job_name).first()
     # The number of jobs with a slot ahead of this one. Each can have only one claimed.
     others = [job.name for job in all_jobs() if job.name != due.job_name]
     slots = _without_lapsed(DueSlot.objects.claimable().filter(_before(due), job_name__in=others))
@@ -68,7 +68,7 @@ def _of_code(name: str) -> Gate:
     return Gate("code", True, f"The code no longer declares a job named {name}.")
 
 
-def _of_scheduler(crew: Crew) -> Gate:
+def _of_scheduler(crew: LiveWorkers) -> Gate:
     """Return the gate for a worker that looks at the schedules."""
     lease = SchedulerLease.objects.filter(expires_at__gt=clock.now()).first()
     data = {"holder": lease.owner if lease else None, "ade_schedules": settings.ADE_SCHEDULES}

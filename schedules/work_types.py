@@ -1,5 +1,5 @@
 from schedules import handler, job_runs
-from schedules.schedules import Scheduler
+from schedules.scheduler import Scheduler
 from work.work_types import Handler, PeriodicTask, WorkType
 
 JOB_RUN = WorkType(

@@ -512,7 +512,7 @@ class WebhookFactory(DjangoModelFactory[Webhook]):
     url = Sequence(lambda n: f"https://hooks{n}.example.com/ade")
     topics = LazyFunction(lambda: ["run.succeeded", "run.failed"])
     salt = LazyFunction(signing.new_salt)
-    secret_sha256 = LazyAttribute(lambda o: signing.known_by(signing.secret_of(o.salt)))
+    secret_sha256 = LazyAttribute(lambda o: signing.hash_of(signing.secret_of(o.salt)))
     created_by = "factory"
 
     class Meta:

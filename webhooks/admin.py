@@ -8,11 +8,11 @@ from django.urls import reverse
 from django.utils.html import format_html
 
 from webhooks import hooks
-from webhooks.hooks import Refused
+from webhooks.hooks import ActionRefused
 from webhooks.lifecycle import DELIVERY_STATES, WEBHOOK_STATES, host_of
 from webhooks.models import Delivery, Webhook
-from work.operations.admin import choice_filter, of_one, short
-from work.operations.outcomes import Outcome, of_pause_ahead, of_resume_ahead
+from work.operations.admin import choice_filter, related_filter, short
+from work.operations.outcomes import Outcome, preview_pause, preview_resume
 from work.operations.previews import Operation, OperationResult
 from workspaces.models import Workspace
 from workspaces.permissions import OperatedAdmin, WorkspaceFilter, roles_of
@@ -58,12 +58,12 @@ class WebhookAdmin(AdministeredAdmin):
     @admin.action(description="Pause", permissions=["operate"])
     def pause(self, request: HttpRequest, webhooks: Any) -> HttpResponse | None:
         return self.do_each(
-            request, "pause", webhooks, Operation(hooks.pause, _if_there(of_pause_ahead), takes_reason=True)
+            request, "pause", webhooks, Operation(hooks.pause, _if_there(preview_pause), takes_reason=True)
         )
 
     @admin.action(description="Resume", permissions=["operate"])
     def resume(self, request: HttpRequest, webhooks: Any) -> HttpResponse | None:
-        return self.do_each(request, "resume", webhooks, Operation(hooks.resume, _if_there(of_resume_ahead)))
+        return self.do_each(request, "resume", webhooks, Operation(hooks.resume, _if_there(preview_resume)))
 
     @admin.action(description="Send a ping", permissions=["operate"])
     def ping(self, request: HttpRequest, webhooks: Any) -> HttpResponse | None:
@@ -99,7 +99,7 @@ class DeliveryAdmin(AdministeredAdmin):
     states = DELIVERY_STATES
     workspace_path = "webhook__workspace"
     list_display = ["id", "status", "topic", "webhook", "attempts", "answered", "error", "created_at", "finished_at"]
-    list_filter = [choice_filter("status", lambda: Delivery.Status.choices), WorkspaceFilter, of_one("webhook")]
+    list_filter = [choice_filter("status", lambda: Delivery.Status.choices), WorkspaceFilter, related_filter("webhook")]
     search_fields = ["error_message"]
     fields = [
         *("status", "webhook", "topic", "event_id", "resend_of", "attempts", "answered", "failure_type"),
@@ -114,7 +114,7 @@ class DeliveryAdmin(AdministeredAdmin):
         def again(delivery: Delivery, *, actor: str) -> Outcome | OperationResult:
             try:
                 return OperationResult(Outcome.MADE, hooks.resend(delivery, actor=actor))
-            except Refused:
+            except ActionRefused:
                 return Outcome.NOT_FOUND
 
         def ahead(delivery: Delivery) -> Outcome:

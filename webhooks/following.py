@@ -9,7 +9,7 @@ from schedules import lease
 from webhooks import lifecycle, payloads
 from webhooks.models import Delivery, Webhook, WebhookTail
 from work import failpoints
-from work.tail import Position, Seen, Tail
+from work.tail import EventRow, Position, Tail
 
 # Reads per call; the next tick continues.
 MOST_READS = 20
@@ -45,7 +45,7 @@ class Follower:
                 break
         return created
 
-    def _write(self, tail: Tail, events: list[Seen], owner: str) -> int:
+    def _write(self, tail: Tail, events: list[EventRow], owner: str) -> int:
         position = tail.position.to_text()
         # If there are more gaps than the text can hold, the text stays the same, whatever was read.
         if position == self._written and not events:
@@ -64,7 +64,7 @@ class Follower:
         return created
 
 
-def _deliver(events: list[Seen]) -> int:
+def _deliver(events: list[EventRow]) -> int:
     if not events:
         return 0
     webhooks = list(Webhook.objects.there().only("workspace_id", "topics", "created_at"))

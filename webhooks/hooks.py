@@ -19,7 +19,7 @@ from workspaces.models import Workspace
 LONGEST_NAME = 100
 
 
-class Refused(Exception):
+class ActionRefused(Exception):
     """The action is refused. The code is for programs and stable; the message is for people."""
 
     def __init__(self, code: str, message: str) -> None:
@@ -67,7 +67,7 @@ def rotate(webhook: Webhook, *, drop: str | None = None, actor: str) -> str | No
     receivers may use either.
     """
     if drop is None and webhook.is_earlier_good(clock.now()):
-        raise Refused(
+        raise ActionRefused(
             "conflict",
             f"Two secrets are valid until {webhook.earlier_expires_at:%Y-%m-%d %H:%M} UTC. Choose the one to drop:"
             f" {NEWEST}, which receivers may not know yet, or {EARLIER}, which they may still use.",
@@ -82,7 +82,9 @@ def ping(webhook: Webhook, *, actor: str) -> Delivery:
 def resend(delivery: Delivery, *, actor: str) -> Delivery:
     """Raises Refused if the webhook was removed."""
     if not Webhook.objects.there().filter(pk=delivery.webhook_id).exists():
-        raise Refused("conflict", f"Webhook {delivery.webhook_id} was removed. Its deliveries cannot be sent again.")
+        raise ActionRefused(
+            "conflict", f"Webhook {delivery.webhook_id} was removed. Its deliveries cannot be sent again."
+        )
     return lifecycle.resend(delivery, actor=actor)
 
 
@@ -92,24 +94,26 @@ def validate(values: Mapping[str, Any]) -> dict[str, Any]:
     if "name" in values:
         valid["name"] = name = one_line(values["name"])
         if not 0 < len(name) <= LONGEST_NAME:
-            raise Refused("invalid_request", f"The name must have 1 to {LONGEST_NAME} characters, not {len(name)}.")
+            raise ActionRefused(
+                "invalid_request", f"The name must have 1 to {LONGEST_NAME} characters, not {len(name)}."
+            )
     if "url" in values:
         try:
             valid["url"] = addresses.normalize(values["url"])
         except FetchFailed as error:
-            raise Refused("invalid_request", str(error)) from error
+            raise ActionRefused("invalid_request", str(error)) from error
     if "topics" in values:
         topics = set(values["topics"])
         unknown = ", ".join(sorted(topics - set(Topic.values)))
         if unknown or not topics:
             problem = f"Unknown topics: {unknown}" if unknown else "No topics were given"
-            raise Refused("invalid_request", f"{problem}. Known topics: {', '.join(Topic.values)}.")
+            raise ActionRefused("invalid_request", f"{problem}. Known topics: {', '.join(Topic.values)}.")
         valid["topics"] = [topic for topic in Topic.values if topic in topics]
     return valid
 
 
-def _name_taken(workspace_id: int, name: str) -> Refused:
-    return Refused("conflict", f"Workspace {workspace_id} already has a webhook named {name}.")
+def _name_taken(workspace_id: int, name: str) -> ActionRefused:
+    return ActionRefused("conflict", f"Workspace {workspace_id} already has a webhook named {name}.")
 
 
 def _not_done(webhook: Webhook, why: Outcome) -> Outcome:

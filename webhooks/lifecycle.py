@@ -254,7 +254,7 @@ def _attempt(claim: Claim, status: int | None) -> dict[str, Any]:
 def _new_secret() -> tuple[str, dict[str, Any]]:
     salt = signing.new_salt()
     secret = signing.secret_of(salt)
-    return secret, {"salt": salt, "secret_sha256": signing.known_by(secret)}
+    return secret, {"salt": salt, "secret_sha256": signing.hash_of(secret)}
 
 
 def _public_values(values: Data) -> dict[str, Any]:

@@ -10,8 +10,8 @@ from builds.models import Build
 from documents.models import Document
 from runs.models import Run
 from webhooks.models import PING, Topic, Webhook
-from work.operations import written
-from work.tail import Seen
+from work.operations import encoding
+from work.tail import EventRow
 
 # The events that end something, with their topics.
 TOPICS = {
@@ -35,7 +35,7 @@ _SUBJECTS: dict[str, tuple[type[Model], str, tuple[str, ...]]] = {
 }
 
 
-def payloads_of(events: Sequence[Seen]) -> Iterator[tuple[Seen, int, dict[str, Any]]]:
+def payloads_of(events: Sequence[EventRow]) -> Iterator[tuple[EventRow, int, dict[str, Any]]]:
     """Yield each event with its workspace and payload. Subjects that no longer exist are left out."""
     for kind in dict.fromkeys(event.subject_kind for event in events):
         model, workspace, columns = _SUBJECTS[kind]
@@ -51,14 +51,14 @@ def ping_payload(webhook: Webhook, at: datetime) -> dict[str, Any]:
     return {
         "event": None,
         "topic": PING,
-        "at": written.moment(at),
+        "at": encoding.moment(at),
         "workspace_id": webhook.workspace_id,
         "subject": {"kind": "webhook", "id": webhook.pk},
         "links": {"self": f"/api/v1/webhooks/{webhook.pk}"},
     }
 
 
-def _payload(event: Seen, workspace_id: int, row: dict[str, Any]) -> dict[str, Any]:
+def _payload(event: EventRow, workspace_id: int, row: dict[str, Any]) -> dict[str, Any]:
     kind, id = event.subject_kind, event.subject_id
     is_timeout = kind == "run" and row["failure_type"] == Run.Failure.TIMED_OUT
     links = {"self": f"/api/v1/{kind}s/{id}"}
@@ -66,12 +66,12 @@ def _payload(event: Seen, workspace_id: int, row: dict[str, Any]) -> dict[str, A
     return {
         "event": event.id,
         "topic": TOPICS[kind, event.kind].value,
-        "at": written.moment(event.at),
+        "at": encoding.moment(event.at),
         "workspace_id": workspace_id,
         "subject": {"kind": kind, "id": id},
         "status": event.to_status,
         "outcome": "timed_out" if is_timeout else event.to_status,
         "failure_type": row.get("failure_type") or None,
-        **{name: written.moment(at) if (at := row.get(name)) else None for name in _TIMES},
+        **{name: encoding.moment(at) if (at := row.get(name)) else None for name in _TIMES},
         "links": links,
     }

@@ -33,7 +33,7 @@ def secret_of(salt: str) -> str:
     return PREFIX + urlsafe_b64encode(digest).decode().rstrip("=")
 
 
-def known_by(secret: str) -> str:
+def hash_of(secret: str) -> str:
     # A fast hash is enough: a secret of 256 bits can't be guessed.
     return hashlib.sha256(secret.encode()).hexdigest()
 
@@ -53,6 +53,6 @@ def signature(webhook: Webhook, body: bytes, now: datetime) -> str:
 
 def _signed(salt: str, sha256: str, body: bytes, moment: int) -> str:
     secret = secret_of(salt)
-    if not hmac.compare_digest(known_by(secret), sha256):
+    if not hmac.compare_digest(hash_of(secret), sha256):
         raise SecretLost("SECRET_KEY has changed since the secret was created. Rotate the secret.")
     return hmac.new(secret.encode(), f"{moment}.".encode() + body, hashlib.sha256).hexdigest()

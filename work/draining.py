@@ -44,11 +44,11 @@ def drain(worker: Worker, *, actor: str, reason: str = "") -> Outcome:
     return Outcome.WAS_DRAINING if worker.is_draining else Outcome.NOT_ALIVE
 
 
-def wish() -> Operation:
+def operation() -> Operation:
     return Operation(drain, _preview, takes_reason=True)
 
 
-def said(worker: Worker, outcome: Outcome) -> str:
+def describe_outcome(worker: Worker, outcome: Outcome) -> str:
     if outcome == Outcome.DRAINING:
         most = settings.ADE_DRAIN_SECONDS
         return f"{worker.owner} is draining: it claims nothing more, finishes its work within {most} s, and stops."

@@ -42,7 +42,7 @@ class Queue:
 
 
 @dataclass(frozen=True)
-class Slots:
+class Concurrency:
     """The worker threads of live workers, per kind. Draining workers count only in `workers`."""
 
     workers: int
@@ -82,11 +82,11 @@ def at_work(states: StateMachine) -> int:
     return states.rows.filter(status=states.claimed).count()
 
 
-def slots() -> Slots:
+def concurrency() -> Concurrency:
     clock.keep_measured()
     workers = list(Worker.objects.alive().only("lanes", "drain_requested_at"))
     lanes = (Counter(worker.lanes) for worker in workers if not worker.drain_requested_at)
-    return Slots(len(workers), sum(lanes, Counter()))
+    return Concurrency(len(workers), sum(lanes, Counter()))
 
 
 def _query(answer: "Future[bool]") -> None:

@@ -97,10 +97,16 @@ def claim_next(states: StateMachine, verb: str, owner: str, claimable: Claimable
     if row is None:
         return None
     failpoints.hit(f"{states.kind}.claimed")
-    return Claim(states, row[0], LeaseHolder(owner, row[2]), until(began_at), dict(zip(columns, row[3:], strict=True)))
+    return Claim(
+        states,
+        row[0],
+        LeaseHolder(owner, row[2]),
+        lease_trusted_until(began_at),
+        dict(zip(columns, row[3:], strict=True)),
+    )
 
 
-def until(began_at: float) -> float:
+def lease_trusted_until(began_at: float) -> float:
     """Return until when a lease is trusted that was requested at this time of the monotonic clock."""
     return trusted_until(began_at, settings.ADE_LEASE_SECONDS)
 
@@ -294,7 +300,7 @@ def _extend(owner: str, claims: list[Claim]) -> list[Claim]:
     lost = []
     for claim in claims:
         if (claim.id, claim.holder.token) in held:
-            claim.trust(until(began_at))
+            claim.trust(lease_trusted_until(began_at))
         else:
             claim.lost.set()
             refuse_late(claim, "renew")

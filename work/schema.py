@@ -22,7 +22,7 @@ REFUSAL = f"{TOO_OLD}; {ADVICE}"
 log = structlog.get_logger(__name__)
 
 
-def behind() -> str:
+def missing_migrations() -> str:
     """Return what is missing in words, or an empty string. Raises the database's errors."""
     executor = MigrationExecutor(connection)
     if is_too_old(executor.loader.applied_migrations):
@@ -47,7 +47,7 @@ def await_schema() -> None:
     last_reason = ""
     while True:
         try:
-            reason, is_available = behind(), True
+            reason, is_available = missing_migrations(), True
         except Error as error:
             connection.close()
             if not outages.is_outage(error):

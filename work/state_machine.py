@@ -10,7 +10,7 @@ from django.db.models import QuerySet
 from work.models import Subject, Work
 
 # Event kind -> meaning, for everything that workers claim.
-OF_CLAIMS = {
+CLAIM_EVENTS = {
     "RECOVERED": (
         "The receipt of recovery: the claim that was found, when its lease expired, the last heartbeat of its worker,"
         " what happened to its child process, and the rule that was applied."
@@ -20,7 +20,7 @@ OF_CLAIMS = {
         " row."
     ),
 }
-LOG_LINE = {"LOG": "A line of output; the data name the stream. Lines are written in batches, and limited."}
+LOG_EVENT = {"LOG": "A line of output; the data name the stream. Lines are written in batches, and limited."}
 
 
 class By(StrEnum):

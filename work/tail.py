@@ -38,7 +38,7 @@ _TEXT_CHARACTERS = 20 + GAPS_IN_TEXT * 40
 log = structlog.get_logger(__name__)
 
 
-class Seen(NamedTuple):
+class EventRow(NamedTuple):
     """One event, as a tuple of values."""
 
     id: int
@@ -147,7 +147,7 @@ class Tail:
         """The position after what was read."""
         return Position(self._last, tuple((gap.first, gap.last) for gap in self._gaps))
 
-    def read(self, limit: int = BATCH) -> list[Seen]:
+    def read(self, limit: int = BATCH) -> list[EventRow]:
         """Return the new events, late ones first. At most twice `limit`."""
         if not self._gaps and newest() <= self._last:
             return []
@@ -201,9 +201,9 @@ def _take_snapshot(*, numbered: bool) -> _Snapshot:
     return _Snapshot(row[0] or 0, row[1], row[2])
 
 
-def _read(where: Q, limit: int) -> list[Seen]:
-    rows = Event.objects.filter(where).order_by("id").values_list(*Seen._fields)
-    return [Seen(*row) for row in rows[:limit]]
+def _read(where: Q, limit: int) -> list[EventRow]:
+    rows = Event.objects.filter(where).order_by("id").values_list(*EventRow._fields)
+    return [EventRow(*row) for row in rows[:limit]]
 
 
 def _within(gaps: list[_Gap]) -> Q:

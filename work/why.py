@@ -80,13 +80,13 @@ class Explanation:
 
 
 @dataclass(frozen=True)
-class Crew:
+class LiveWorkers:
     """The live workers, queried once for all gates of an answer."""
 
     workers: tuple[Worker, ...]
 
     @classmethod
-    def now(cls) -> "Crew":
+    def now(cls) -> "LiveWorkers":
         return cls(tuple(Worker.objects.alive().order_by("id")))
 
     def slots(self, kind: str) -> "Counter[str]":
@@ -125,7 +125,7 @@ def of_others(states: StateMachine, row: Work, status: str, outcome: str) -> Exp
     return Explanation(states.kind, row.pk, status, outcome, message)
 
 
-def of_worker(crew: Crew, states: StateMachine) -> Gate:
+def of_worker(crew: LiveWorkers, states: StateMachine) -> Gate:
     """Return the gate for a live worker that does this kind of work."""
     many = str(states.model._meta.verbose_name_plural)
     alive, available, draining = len(crew.workers), len(crew.slots(states.kind)), crew.draining(states.kind)
@@ -152,7 +152,7 @@ def of_worker(crew: Crew, states: StateMachine) -> Gate:
     return Gate("worker", True, f"No worker is alive. {newest.owner} {end} {at(since)}.", newest.owner, since, data)
 
 
-def of_capacity(crew: Crew, states: StateMachine, ahead: int, names: Names | None = None) -> Gate:
+def of_capacity(crew: LiveWorkers, states: StateMachine, ahead: int, names: Names | None = None) -> Gate:
     """Return the gate for a free thread that no earlier row will take. Without `names` all rows may be named."""
     slots = crew.slots(states.kind)
     rows = [row for row in _at_work(states) if row.lease_owner in slots] if slots else []

@@ -10,7 +10,7 @@ from django.http import HttpRequest
 from django.utils.functional import cached_property
 
 from work.operations.admin import LongListAdmin, VerbAdmin
-from work.operations.numbers import id_of
+from work.operations.ids import id_of
 from workspaces.models import Workspace
 
 # Choices of a filter next to a list; use the search for others.

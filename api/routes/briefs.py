@@ -12,7 +12,7 @@ from api.callers import insider_of
 from api.errors import not_found
 from api.frame import Out, responses
 from api.pages import Listing, Page, page
-from feeds.briefs.reading import Story, page_of, title_of, with_items
+from feeds.briefs.pages import Story, page_of, title_of, with_items
 from feeds.models import Brief
 
 routes = Router(tags=["briefs"])

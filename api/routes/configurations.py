@@ -136,7 +136,7 @@ def download_package(request: HttpRequest, id: int) -> HttpResponseBase:
         return unchanged
     file = io.BytesIO()
     try:
-        packages.write_zip(configurations.packed(configuration), file)
+        packages.write_zip(configurations.package_of(configuration), file)
     except BadPackage as bad:
         raise Problem("conflict", f"The contents are not a valid package. {bad}", {"problems": bad.problems}) from bad
     disposition = content_disposition_header(as_attachment=True, filename=f"{configuration.name}.zip") or "attachment"
@@ -185,7 +185,7 @@ def check(request: HttpRequest, id: int) -> dict[str, Any]:
         report = checking.glance(configuration.snapshot())
     except CannotStart as error:
         raise Problem("unavailable", str(error), headers={"Retry-After": "30"}) from error
-    texts = packages.problems_of(configurations.packed(configuration))
+    texts = packages.problems_of(configurations.package_of(configuration))
     of_package = [checking.Problem("package", text) for text in texts]
     problems = [asdict(problem) for problem in [*of_package, *report.problems]]
     return ConfigurationCheckOut.of(report, ok=not problems, problems=problems)

@@ -17,7 +17,7 @@ from api.moments import Moment
 from api.outages import is_full_disk
 from api.pages import Listing, Page, page
 from documents import downloads, intake, reprocessing, retention, views
-from documents.intake import AlreadyThere, NotStored, Refused
+from documents.intake import DuplicateFile, Refused, StorageFailed
 from documents.models import Document
 from work import clock
 from work.operations.outcomes import Outcome
@@ -202,7 +202,7 @@ def reprocess(request: HttpRequest, id: int) -> HttpResponseBase:
     caller.require_operator(document.workspace)
 
     def make() -> dict[str, Any]:
-        outcome = reprocessing.again(document, actor=caller.actor, in_bulk=False)
+        outcome = reprocessing.reprocess(document, actor=caller.actor, in_bulk=False)
         if outcome is Outcome.PURGED:
             raise _gone(Document.objects.listed().get(pk=id))
         if outcome is not Outcome.MADE:
@@ -256,9 +256,9 @@ def _problem_of(refused: Refused) -> Problem:
     if refused.__cause__ is not None and is_full_disk(refused.__cause__):
         message = "The disk is full. Free some space on the server, then upload the file again."
         return Problem("disk_full", message, {"reason": refused.code}, headers={"Retry-After": "30"})
-    if isinstance(refused, NotStored):
+    if isinstance(refused, StorageFailed):
         return Problem("unavailable", str(refused), {"reason": refused.code}, headers={"Retry-After": "30"})
     details: dict[str, Any] = {"reason": refused.code}
-    if isinstance(refused, AlreadyThere):
+    if isinstance(refused, DuplicateFile):
         details["document_id"] = refused.document.pk
     return Problem(_CODES.get(refused.code, "unsupported_media_type"), str(refused), details)

@@ -18,7 +18,7 @@ from api.histories import History, SubjectEventOut, history_of
 from api.idempotency import Keep, commit_once, create_once
 from api.pages import Listing, Page, page
 from feeds import feed_status, opml, sources
-from feeds.addresses import LONGEST_FOUND
+from feeds.addresses import LONGEST_RAW_URL
 from feeds.lifecycle import FEED_STATES
 from feeds.models import FeedSource, RawArticle
 from feeds.opml import BadOpml
@@ -95,7 +95,7 @@ class Feeds(Listing):
 
 class FeedAddition(In):
     url: Annotated[
-        str, Field(max_length=LONGEST_FOUND, description="URL of the feed itself, not of a page that links to it")
+        str, Field(max_length=LONGEST_RAW_URL, description="URL of the feed itself, not of a page that links to it")
     ]
     title: Annotated[str, Field(max_length=LONGEST_TITLE, description="title (empty: the feed's own title)")] = ""
 
@@ -151,7 +151,7 @@ def take_in(request: HttpRequest, rehearse: bool = False) -> HttpResponseBase:
 
     def attempt(keep: Keep) -> dict[str, Any]:
         # Not in one transaction: a repeated request finds the feeds that were already added.
-        results = list(sources.take_in(entries, actor=caller.actor, rehearse=rehearse))
+        results = list(sources.import_entries(entries, actor=caller.actor, rehearse=rehearse))
         rows = [
             {"line": each.entry.line, "url": each.entry.url, "title": each.entry.title}
             | {"result": each.result, "id": each.feed_id, "message": each.message}
@@ -233,7 +233,7 @@ def list_events(request: HttpRequest, id: int, listing: Query[History]) -> dict[
 
 
 def row_of(feed: FeedSource) -> dict[str, Any]:
-    return FeedOut.of(feed, standing=feed_status.how(feed))
+    return FeedOut.of(feed, standing=feed_status.state_text(feed))
 
 
 def _feed(id: int) -> FeedSource:

@@ -11,7 +11,7 @@ from api.frame import In, Out, responses
 from api.ids import Id
 from api.pages import Listing, Page, page
 from documents import corrections, fields
-from documents.corrections import NotTaken
+from documents.corrections import InvalidCorrection
 from documents.fields import LONGEST_NAME, LONGEST_VALUE, FieldRow
 from documents.models import Document, DocumentField
 from workspaces.models import Workspace
@@ -103,7 +103,7 @@ def correct(request: HttpRequest, id: int, name: str, body: Correction) -> dict[
     caller.require_operator(document.workspace)
     try:
         field = corrections.correct(id, name, body.value, actor=caller.actor)
-    except NotTaken as refused:
+    except InvalidCorrection as refused:
         code = "gone" if refused.code == "purged" else "invalid_request"
         raise Problem(code, str(refused), {"reason": refused.code}) from refused
     if field is None:

@@ -64,7 +64,7 @@ def show_details(request: HttpRequest) -> dict[str, Any]:
     since = DueSlot.objects.aggregate(since=Min("due_at"))["since"]
     due_slots = Queue(JOB_RUN_STATES.kind, DueSlot.objects.count(), health.at_work(JOB_RUN_STATES), since)
     queues = [*health.queues(), due_slots]
-    slots = health.slots()
+    slots = health.concurrency()
     return {
         "version": settings.ADE_VERSION,
         "workers_alive": slots.workers,

@@ -180,7 +180,7 @@ def list_runs(request: HttpRequest, query: Query[Runs]) -> dict[str, Any]:
         if status == Run.Status.FAILED:
             of_status = (status, "timed_out")
         outcomes = tuple(each for each in of_status if query.outcome in (None, each))
-    wanted = listing.Wanted(
+    wanted = listing.RunFilter(
         workspace_id=query.workspace_id,
         configuration_id=query.configuration_id,
         build_id=query.build_id,
@@ -189,7 +189,7 @@ def list_runs(request: HttpRequest, query: Query[Runs]) -> dict[str, Any]:
         created_after=query.created_after,
         created_before=query.created_before,
     )
-    piece = listing.Piece(query.limit + 1, after_of(query), is_newest_first=query.order == "-id")
+    piece = listing.PageRequest(query.limit + 1, after_of(query), is_newest_first=query.order == "-id")
     return page(listing.runs(caller.user, wanted, piece), query, row_of)
 
 

@@ -10,7 +10,7 @@ from api.ids import Id
 from api.moments import Moment
 from documents import search
 from documents.search import MOST_AT_ONCE, MOST_IN_ALL
-from documents.search.wanted import MOST_CHARACTERS
+from documents.search.query import MOST_CHARACTERS
 from workspaces.models import Workspace
 
 routes = Router(tags=["search"])

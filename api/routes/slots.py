@@ -18,13 +18,13 @@ from api.idempotency import create_once
 from api.moments import Moment
 from api.pages import LIMIT, MOST_ROWS, Listing, Page, page
 from api.routes.jobs import CHANGE, find_job, row_of
-from schedules import asking, job_status, ledger
-from schedules.asking import NotASlot, SlotTaken
+from schedules import job_status, ledger, requests
 from schedules.jobs import Job
 from schedules.ledger import State
 from schedules.models import DueSlot, JobRun
+from schedules.requests import NotASlot, SlotTaken
 from work import clock
-from work.operations import written
+from work.operations import encoding
 
 routes = Router(tags=["jobs"])
 
@@ -167,8 +167,8 @@ def trigger(request: HttpRequest, name: str, body: Trigger | None = None) -> Htt
     def make() -> dict[str, Any]:
         with _refusals(job):
             if choice.slot is not None:
-                return _row_of_due(asking.run_slot(job, choice.slot, actor=caller.actor))
-            return _row_of_due(asking.run_now(job, actor=caller.actor, covers=choice.in_stead_of))
+                return _row_of_due(requests.run_slot(job, choice.slot, actor=caller.actor))
+            return _row_of_due(requests.run_now(job, actor=caller.actor, covers=choice.in_stead_of))
 
     return create_once(request, 201, make)
 
@@ -183,9 +183,9 @@ def backfill(request: HttpRequest, name: str, body: BackfillRange) -> HttpRespon
     def make() -> dict[str, Any]:
         with _refusals(job):
             if body.rehearse:
-                slots = asking.rehearse(job, body.since, body.until)
+                slots = requests.preview_backfill(job, body.since, body.until)
             else:
-                slots = asking.backfill(job, body.since, body.until, actor=caller.actor)
+                slots = requests.backfill(job, body.since, body.until, actor=caller.actor)
         return {"job": name, "rehearsed": body.rehearse, "free": slots.free, "taken": slots.taken}
 
     return create_once(request, 200 if body.rehearse else 201, make)
@@ -211,5 +211,5 @@ def _refusals(job: Job) -> Iterator[None]:
         details = {"job": job.name, "job_run": run.pk if run else None, "status": run.status if run else None}
         raise Problem(taken.code, str(taken), details) from taken
     except NotASlot as error:
-        nearest = [written.moment(slot) for slot in error.nearest]
+        nearest = [encoding.moment(slot) for slot in error.nearest]
         raise Problem("not_a_slot", str(error), {"job": job.name, "nearest": nearest}) from error

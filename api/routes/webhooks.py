@@ -15,7 +15,7 @@ from api.idempotency import create_once
 from api.pages import Listing, Page, page
 from webhooks import hooks
 from webhooks.delivery_history import attempts_of
-from webhooks.hooks import Refused
+from webhooks.hooks import ActionRefused
 from webhooks.models import Delivery, Webhook
 from work.operations.outcomes import Outcome
 from workspaces.models import Workspace
@@ -246,5 +246,5 @@ def _expect(wanted: Outcome, outcome: Outcome, webhook: Webhook) -> None:
 def _refusals() -> Iterator[None]:
     try:
         yield
-    except Refused as refused:
+    except ActionRefused as refused:
         raise Problem(refused.code, str(refused)) from refused

@@ -13,8 +13,8 @@ from api.cancels import Reason
 from api.errors import Problem, not_found
 from api.frame import Out, responses
 from api.pages import Listing, Page, page
-from api.sight import doing, visible
 from api.subjects import Subject
+from api.visibility import doing, visible
 from work import clock, draining
 from work.boots import WORKER_STATES
 from work.models import Worker
@@ -81,7 +81,7 @@ def drain(request: HttpRequest, id: int, body: Reason | None = None) -> dict[str
     outcome = draining.drain(worker, actor=caller.actor, reason=body.reason if body else "")
     if outcome not in DONE:
         details = {"id": id, "state": worker.state, "drain_requested_at": worker.drain_requested_at}
-        raise Problem("conflict", draining.said(worker, outcome), details)
+        raise Problem("conflict", draining.describe_outcome(worker, outcome), details)
     return _state_for(caller, worker)
 
 

@@ -83,7 +83,7 @@ def set_policy(request: HttpRequest, id: int, body: Policy) -> dict[str, Any]:
     caller, workspace = _find_as_admin(request, id)
     days = body.document_retention_days
     if not body.purge and retention.is_shorter(days, workspace.document_retention_days):
-        due = retention.rehearse(workspace, days)
+        due = retention.preview(workspace, days)
         if due.documents:
             message = (
                 f"{due.documents} documents are older than {days} days and would be purged at once."
@@ -101,7 +101,7 @@ def rehearse(request: HttpRequest, id: int, preview: Query[RetentionPreview]) ->
     """Preview what a retention policy would purge now, without purging."""
     _, workspace = _find_as_admin(request, id)
     days = preview.days if preview.days is not None else workspace.document_retention_days
-    return RehearsalOut.of(retention.rehearse(workspace, days), days=days)
+    return RehearsalOut.of(retention.preview(workspace, days), days=days)
 
 
 @routes.get("/workspaces/{id:id}/members", response=responses({200: Page[MemberOut]}), auth=ADMIN)

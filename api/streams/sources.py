@@ -14,7 +14,7 @@ from api.streams.hub import HUB, LOG, Topic
 from api.streams.sse import Item, id_only, message
 from work.models import Event
 from work.state_machine import StateMachine
-from work.tail import BATCH, Position, Seen, Tail, newest
+from work.tail import BATCH, EventRow, Position, Tail, newest
 
 # The most events that a reconnecting client is sent: one or two seconds of reading. Beyond that, the lists are faster.
 MOST_BEHIND = 100_000
@@ -73,7 +73,9 @@ class OfSubject:
             self.over = GONE
             return ""
         after = Q(sequence__gt=self._last)
-        items = [Item(Seen(*each), "") for each in self._events.filter(after).values_list(*Seen._fields)[:BATCH]]
+        items = [
+            Item(EventRow(*each), "") for each in self._events.filter(after).values_list(*EventRow._fields)[:BATCH]
+        ]
         if items:
             self._last = items[-1].event.sequence
         # Further events may have come since the row was loaded, and one of them may be the last.

@@ -4,14 +4,14 @@ from functools import cached_property
 from typing import Any
 
 from api.rendering import text_of
-from work.tail import Seen
+from work.tail import EventRow
 
 HEADERS = {"Cache-Control": "private, no-store", "X-Accel-Buffering": "no"}
 CONTENT_TYPE = "text/event-stream; charset=utf-8"
 # A comment, which keeps proxies from closing an idle connection.
 HEARTBEAT = ": still there\n"
 # The fields of an event that are sent.
-FIELDS = tuple(name for name in Seen._fields if name != "claim_token")
+FIELDS = tuple(name for name in EventRow._fields if name != "claim_token")
 
 
 class Item:
@@ -19,7 +19,7 @@ class Item:
 
     __slots__ = ("__dict__", "event", "position", "workspace")
 
-    def __init__(self, event: Seen, position: str, workspace: int | None = None) -> None:
+    def __init__(self, event: EventRow, position: str, workspace: int | None = None) -> None:
         # The position in the table of events after this event.
         self.event, self.position = event, position
         # None for events of the installation, and if no subscriber needs the workspace.

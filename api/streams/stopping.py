@@ -2,8 +2,8 @@
 
 from collections.abc import Callable
 
-asks: list[Callable[[], bool]] = []
+stop_checks: list[Callable[[], bool]] = []
 
 
 def is_stopping() -> bool:
-    return any(ask() for ask in asks)
+    return any(ask() for ask in stop_checks)

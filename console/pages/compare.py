@@ -34,7 +34,7 @@ def compare(request: HttpRequest, id: int) -> HttpResponseBase:
 
 def _choose(request: HttpRequest, run: Run, problem: str = "") -> HttpResponseBase:
     # One extra row for the run itself, and one to know whether there is a next page.
-    piece = listing.Piece(lists.ROWS + 2, lists.starts_after(request))
-    rows = listing.runs(request.user, listing.Wanted(input_document_id=run.input_document_id), piece)
+    piece = listing.PageRequest(lists.ROWS + 2, lists.starts_after(request))
+    rows = listing.runs(request.user, listing.RunFilter(input_document_id=run.input_document_id), piece)
     context = {"run": run, "slice": lists.slice_of(request, rows.listed().exclude(pk=run.pk)), "problem": problem}
     return show(request, "console/compare_with.html", f"Compare run {run.pk}", context, live=reverse("console:live"))

@@ -36,7 +36,7 @@ def pause_queue(request: HttpRequest) -> HttpResponseBase:
         message = "Paused the run queue. No queued run starts; running runs continue, and new runs are accepted."
         messages.success(request, message)
     else:
-        row = queue.now()
+        row = queue.current_row()
         by = f", by {row.paused_by}" if row and row.paused_by else ""
         messages.warning(request, f"The run queue is already paused{by}. Nothing was changed.")
     return back(request, reverse("console:dashboard"))

@@ -16,11 +16,11 @@ from console.document_page import page_of
 from console.frame import act, actor_of, back, find, is_superuser, must_operate, page, report, show
 from console.processing import in_words, processing_of
 from documents import corrections, listing, reprocessing, why
-from documents.corrections import NotTaken
+from documents.corrections import InvalidCorrection
 from documents.fields import LONGEST_NAME, LONGEST_VALUE
 from documents.forms import AgainForm, UploadForm
 from documents.lifecycle import DOCUMENT_STATES
-from documents.listing import Wanted
+from documents.listing import Filters
 from documents.models import Document
 from runs import listing as run_listing
 from work.models import Event
@@ -34,7 +34,7 @@ LATEST_EVENTS = 30
 @page
 def documents(request: HttpRequest) -> HttpResponseBase:
     status, workspace_id = request.GET.get("status", ""), lists.number(request.GET.get("workspace"))
-    wanted = Wanted(workspace_id, status if status in Document.Status.values else None)
+    wanted = Filters(workspace_id, status if status in Document.Status.values else None)
     rows = listing.documents(request.user, wanted, lists.ROWS + 1, behind=lists.starts_after(request))
     workspaces = Workspace.objects.for_user(request.user)
     context = {
@@ -77,7 +77,7 @@ def document(request: HttpRequest, id: int) -> HttpResponseBase:
     lines = boxes.lines_of(id)
     shown = lines if "fields" in request.GET else lines[: boxes.MOST_SHOWN]
     runs = run_listing.runs(
-        request.user, run_listing.Wanted(input_document_id=id), run_listing.Piece(LATEST_RUNS)
+        request.user, run_listing.RunFilter(input_document_id=id), run_listing.PageRequest(LATEST_RUNS)
     ).listed()
     context = {
         "document": document,
@@ -110,7 +110,7 @@ def correct(request: HttpRequest, id: int) -> HttpResponseBase:
     name, value = request.POST.get("name", ""), request.POST.get("value", "")
     try:
         correction = corrections.correct(id, name, value, actor=actor_of(request))
-    except NotTaken as error:
+    except InvalidCorrection as error:
         messages.error(request, formatting.after("The correction was not saved", str(error)))
     else:
         if correction is None:
@@ -124,15 +124,15 @@ def withdraw(request: HttpRequest, id: int) -> HttpResponseBase:
     _operated_document(request, id)
     name = request.POST.get("name", "")
     if corrections.withdraw(id, name, actor=actor_of(request)):
-        messages.success(request, f"Withdrew the correction of {corrections.shown(name)}.")
+        messages.success(request, f"Withdrew the correction of {corrections.quote(name)}.")
     else:
-        messages.warning(request, f"There is no correction of {corrections.shown(name)} to withdraw.")
+        messages.warning(request, f"There is no correction of {corrections.quote(name)} to withdraw.")
     return back(request, reverse("console:document", args=[id]))
 
 
 @act
 def reprocess(request: HttpRequest, id: int) -> HttpResponseBase:
-    outcome = reprocessing.again(_operated_document(request, id), actor=actor_of(request), in_bulk=False)
+    outcome = reprocessing.reprocess(_operated_document(request, id), actor=actor_of(request), in_bulk=False)
     report(request, outcome, sentence(Document, Counter([outcome])))
     return back(request, reverse("console:document", args=[id]))
 

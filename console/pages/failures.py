@@ -14,11 +14,11 @@ from console import family_again, lists
 from console.failure_groups import Families, Family, families_of
 from console.frame import act, actor_of, find, must_operate, page, person_of, show
 from console.models import FailureNote
-from runs.listing import Wanted
+from runs.listing import RunFilter
 from runs.models import Run
 from work import clock
 from work.operations import once, previews
-from work.operations.outcomes import DONE, Outcome, ahead, rehearsed, sentence
+from work.operations.outcomes import DONE, Outcome, forecast, preview_sentence, sentence
 from workspaces.models import Workspace
 
 MOST_SHOWN = 100
@@ -27,7 +27,7 @@ LONGEST_NOTE = 5000
 
 @page
 def failures(request: HttpRequest) -> HttpResponseBase:
-    filters = Wanted(
+    filters = RunFilter(
         workspace_id=lists.number(request.GET.get("workspace")),
         configuration_id=lists.number(request.GET.get("configuration")),
     )
@@ -82,9 +82,9 @@ def rehearse(request: HttpRequest, cause: str) -> HttpResponseBase:
     context = {
         "family": family,
         "preview": preview,
-        "sentence": rehearsed(preview.outcomes, "runs"),
+        "sentence": preview_sentence(preview.outcomes, "runs"),
         "will_do": sum(number for outcome, number in preview.outcomes.items() if outcome in DONE),
-        "each": [(each.row, ahead(each.outcome)) for each in preview.each[:MOST_SHOWN]],
+        "each": [(each.row, forecast(each.outcome)) for each in preview.each[:MOST_SHOWN]],
         "until": max((each.row.pk for each in preview.each), default=0),
         "once": once.new_key(),
     }

@@ -43,7 +43,7 @@ def feeds(request: HttpRequest) -> HttpResponseBase:
     slice = lists.slice_of(request, rows)
     context = {
         "slice": slice,
-        "feeds": [(feed, feed_status.how(feed), feed_status.when(feed)) for feed in slice.rows],
+        "feeds": [(feed, feed_status.state_text(feed), feed_status.next_check_text(feed)) for feed in slice.rows],
         "states": STATES,
         "state": state if state in STATES else "",
         "may_add": person_of(request).has_perm(ADD),
@@ -59,8 +59,8 @@ def feed(request: HttpRequest, id: int) -> HttpResponseBase:
     articles = feed.articles.defer("embedding", "original_url", "summary").order_by("-pk")
     context = {
         "feed": feed,
-        "how": feed_status.how(feed),
-        "when": feed_status.when(feed),
+        "how": feed_status.state_text(feed),
+        "when": feed_status.next_check_text(feed),
         "may": person_of(request).has_perm(CHANGE),
         "number": f"over {MOST_COUNTED:,}" if number > MOST_COUNTED else formatting.number(number, "article"),
         "articles": articles[:LATEST_ARTICLES],
@@ -114,7 +114,7 @@ def import_feeds(request: HttpRequest) -> HttpResponseBase:
         if len(entries) > MOST_AT_ONCE:
             limit = f"at most {MOST_AT_ONCE} can be added at once"
             raise BadOpml(f"The list has {len(entries)} feeds, but {limit}. Split the list.")
-        results = list(sources.take_in(entries, actor=actor_of(request), rehearse=is_preview))
+        results = list(sources.import_entries(entries, actor=actor_of(request), rehearse=is_preview))
     except BadOpml as error:
         messages.warning(request, formatting.after("No feed was added", str(error)))
         return redirect("console:add_feed")

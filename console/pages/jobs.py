@@ -16,12 +16,12 @@ from console import formatting
 from console.calendar import SQUARES, calendar_of, moment_of
 from console.frame import act, actor_of, back, for_members, must_have, page, person_of, reason_of, show
 from console.job_status import Line, all_lines, line_of
-from schedules import asking, history, why
-from schedules.asking import NotASlot, SlotTaken
+from schedules import history, requests, why
 from schedules.history import SCHEDULED_JOB_STATES
 from schedules.job_runs import JOB_RUN_STATES
 from schedules.jobs import Job, UnknownJob, is_declared, job_named
 from schedules.models import JobRun
+from schedules.requests import NotASlot, SlotTaken
 from work.models import Event
 from work.operations.commands import clean
 
@@ -87,10 +87,10 @@ def trigger(request: HttpRequest, name: str) -> HttpResponseBase:
     job, actor = _changeable_job(request, name), actor_of(request)
     with _refusals(request, job):
         if slot := request.POST.get("slot"):
-            due = asking.run_slot(job, _moment(slot), actor=actor)
+            due = requests.run_slot(job, _moment(slot), actor=actor)
         else:
             covers = request.POST.get("in_stead_of")
-            due = asking.run_now(job, actor=actor, covers=_moment(covers) if covers else None)
+            due = requests.run_now(job, actor=actor, covers=_moment(covers) if covers else None)
         explanation = why.explain_due(due)
         level = messages.WARNING if explanation.holding else messages.SUCCESS
         messages.add_message(request, level, explanation.message)
@@ -128,7 +128,7 @@ def rehearse_backfill(request: HttpRequest, name: str) -> HttpResponseBase:
     job = _changeable_job(request, name)
     with _refusals(request, job):
         first, last = _range(request.GET)
-        slots = asking.rehearse(job, first, last)
+        slots = requests.preview_backfill(job, first, last)
         context = {"name": name, "first": first, "last": last, "slots": slots, "free": slots.free[:MOST_NAMED]}
         return show(request, "console/backfill.html", f"Backfill {name}", context)
     return redirect("console:job", name)
@@ -139,7 +139,7 @@ def rehearse_backfill(request: HttpRequest, name: str) -> HttpResponseBase:
 def backfill(request: HttpRequest, name: str) -> HttpResponseBase:
     job = _changeable_job(request, name)
     with _refusals(request, job):
-        slots = asking.backfill(job, *_range(request.POST), actor=actor_of(request))
+        slots = requests.backfill(job, *_range(request.POST), actor=actor_of(request))
         number = formatting.number(len(slots.free), "slot")
         skipped = f"Skipped {formatting.number(len(slots.taken), 'slot')} of the range: already run or waiting."
         messages.success(request, f"Requested {number}, to run one after the other, the oldest first. {skipped}")

@@ -38,14 +38,14 @@ def runs(request: HttpRequest) -> HttpResponseBase:
     outcome = request.GET.get("outcome", "")
     outcome = outcome if outcome in Run.OUTCOMES else ""
     ids = {name: lists.number(request.GET.get(name)) for name in FILTERS}
-    wanted = listing.Wanted(
+    wanted = listing.RunFilter(
         workspace_id=ids["workspace"],
         configuration_id=ids["configuration"],
         build_id=ids["build"],
         input_document_id=ids["document"],
         outcomes=(outcome,) if outcome else None,
     )
-    rows = listing.runs(request.user, wanted, listing.Piece(lists.ROWS + 1, lists.starts_after(request)))
+    rows = listing.runs(request.user, wanted, listing.PageRequest(lists.ROWS + 1, lists.starts_after(request)))
     context = {
         "slice": lists.slice_of(request, rows.listed()),
         "outcomes": Run.OUTCOMES,

@@ -8,7 +8,7 @@ from django.http.response import HttpResponseBase
 from django.urls import reverse
 
 from api.audit import record_of
-from api.sight import doing
+from api.visibility import doing
 from console import lists
 from console.frame import act, actor_of, back, for_members, must_have, page, person_of, reason_of, report, show
 from console.queues import queues
@@ -16,7 +16,7 @@ from console.subjects import Named, named
 from work import clock, draining
 from work.boots import WORKER_STATES
 from work.models import Event, Worker
-from work.why import Crew
+from work.why import LiveWorkers
 
 # The filters of the list; "" means all that have not stopped.
 STATES = ("", "alive", "silent", "stopped", "all")
@@ -35,7 +35,11 @@ def workers(request: HttpRequest) -> HttpResponseBase:
     slice = lists.slice_of(request, rows)
     # Usually all alive workers are on the page and need no further query.
     is_complete = not (state or slice.newer or slice.older)
-    crew = Crew(tuple(worker for worker in slice.rows if worker.state == "alive")) if is_complete else Crew.now()
+    crew = (
+        LiveWorkers(tuple(worker for worker in slice.rows if worker.state == "alive"))
+        if is_complete
+        else LiveWorkers.now()
+    )
     context = {
         "slice": slice,
         "workers": _with_current_work(request, list(slice.rows)),
@@ -75,7 +79,7 @@ def drain(request: HttpRequest, id: int) -> HttpResponseBase:
     if record := record_of(request):
         record.saw(WORKER_STATES.kind, id, None)
     outcome = draining.drain(worker, actor=actor_of(request), reason=reason_of(request))
-    report(request, outcome, draining.said(worker, outcome))
+    report(request, outcome, draining.describe_outcome(worker, outcome))
     return back(request, reverse("console:worker", args=[id]))
 
 

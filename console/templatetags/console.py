@@ -12,7 +12,7 @@ from django.utils.safestring import SafeString, mark_safe
 from console import formatting
 from console.frame import query
 from documents import sniffing
-from feeds.briefs import words
+from feeds.briefs import formatting as brief_formatting
 from runs.models import Run
 
 register = template.Library()
@@ -140,13 +140,13 @@ def file_type(content_type: str) -> str:
 
 @register.filter
 def one_line(text: str, most: int = 300) -> str:
-    return words.line(text, most)
+    return brief_formatting.line(text, most)
 
 
 @register.filter
 def safe_url(url: str) -> str:
     """Return the URL if it is safe to follow, else ""."""
-    return words.link(url)
+    return brief_formatting.link(url)
 
 
 @register.filter

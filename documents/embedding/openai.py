@@ -8,7 +8,7 @@ from django.conf import settings
 
 from ade_services import OPENAI, TEXTS, VECTORS
 from documents import remote_services
-from documents.children import EMBEDDER, place_for
+from documents.children import EMBEDDER, program_directory
 from documents.embedding.outcome import EmbeddingFailed, Vectors, read_vectors
 from documents.remote_services import NoAnswer
 from work.processes.supervise import Child
@@ -58,5 +58,5 @@ def embed(
 
 def of_query(text: str) -> bytes:
     """Return the vector of a search query. Raises EmbeddingFailed and CannotStart."""
-    with place_for(EMBEDDER, lambda: None, is_warm=False) as place:
+    with program_directory(EMBEDDER, lambda: None, is_warm=False) as place:
         return embed([text[:LONGEST_QUERY]], place.directory, wall_seconds=QUERY_SECONDS).each[0]

@@ -11,16 +11,16 @@ from django.db.models import Q, QuerySet
 
 from documents import embedding, fulltext
 from documents.embedding import EmbeddingFailed
-from documents.indexing import model_of_today
+from documents.indexing import current_model
 from documents.models import DocumentChunk
 from documents.models.columns import as_line
 from documents.search import meaning, words
+from documents.search.query import Query, parse
 from documents.search.results import Hit as Hit
 from documents.search.results import Part as Part
 from documents.search.results import SearchResults as SearchResults
 from documents.search.scope import Scope
 from documents.search.snippets import snippet
-from documents.search.wanted import Wanted, parse
 from workspaces.models import Workspace
 
 log = structlog.get_logger(__name__)
@@ -77,13 +77,13 @@ def search(
 
 
 class _Search:
-    def __init__(self, wanted: Wanted, scope: Scope, by: str) -> None:
+    def __init__(self, wanted: Query, scope: Scope, by: str) -> None:
         self.wanted, self.scope = wanted, scope
         self.notes = list(wanted.notes)
         self.how = list(WAYS[by])
-        self.model = model_of_today()
+        self.model = current_model()
         self.vector = self._embed_query() if "meaning" in self.how else b""
-        if "words" in self.how and not fulltext.is_there():
+        if "words" in self.how and not fulltext.has_index():
             self.notes.append(WITHOUT_INDEX)
 
     def results(self, limit: int, after: int) -> SearchResults:

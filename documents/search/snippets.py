@@ -2,8 +2,8 @@ from collections.abc import Iterator
 
 from documents import folding
 from documents.folding import Word
+from documents.search.query import Query
 from documents.search.results import Part
-from documents.search.wanted import Wanted
 
 # What fits on two lines of a page.
 CHARACTERS = 240
@@ -11,7 +11,7 @@ CHARACTERS = 240
 BEFORE = 60
 
 
-def snippet(text: str, wanted: Wanted) -> tuple[Part, ...]:
+def snippet(text: str, wanted: Query) -> tuple[Part, ...]:
     """Return the part of a text with the most words of the query, or its beginning."""
     text = " ".join(text.split())
     words = {word for term in wanted.terms for word in term.words}

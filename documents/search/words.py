@@ -9,16 +9,16 @@ from django.db.models.expressions import RawSQL
 from documents import fulltext
 from documents.fulltext import TABLE
 from documents.models import DocumentChunk
+from documents.search.query import Query, Term
 from documents.search.scope import Scope
-from documents.search.wanted import Term, Wanted
 
 # Chunks that are ranked. For a word that is everywhere, the order means little anyway.
 MOST_WEIGHED = 2000
 
 
-def best(wanted: Wanted, scope: Scope, most: int) -> list[int]:
+def best(wanted: Query, scope: Scope, most: int) -> list[int]:
     rows = scope.chunks().order_by()
-    if not fulltext.is_there():
+    if not fulltext.has_index():
         for term in wanted.terms:
             rows = rows.filter(words__contains=term.text)
         for term in wanted.excluded:
@@ -31,13 +31,13 @@ def best(wanted: Wanted, scope: Scope, most: int) -> list[int]:
         return [id for (id,) in cursor.fetchall()]
 
 
-def _match_in_postgresql(rows: QuerySet[DocumentChunk], wanted: Wanted) -> QuerySet[Any]:
+def _match_in_postgresql(rows: QuerySet[DocumentChunk], wanted: Query) -> QuerySet[Any]:
     query = " & ".join([*map(_tsquery, wanted.terms), *(f"!{_tsquery(term)}" for term in wanted.excluded)])
     weight = RawSQL("ts_rank(document_chunks.words, %s::tsquery, 1)", [query])  # bound parameter
     return rows.annotate(weight=weight).extra(where=["document_chunks.words @@ %s::tsquery"], params=[query])  # ditto
 
 
-def _match_in_sqlite(rows: QuerySet[DocumentChunk], wanted: Wanted) -> QuerySet[Any]:
+def _match_in_sqlite(rows: QuerySet[DocumentChunk], wanted: Query) -> QuerySet[Any]:
     query = f"({' AND '.join(map(_phrase, wanted.terms))})"
     query += "".join(f" NOT {_phrase(term)}" for term in wanted.excluded)
     # FTS5 ranks are negative, and smaller is better.

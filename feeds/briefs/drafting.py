@@ -11,9 +11,9 @@ from typing import Any
 from django.db.models import Q
 
 from feeds.briefs import ranking
+from feeds.briefs.formatting import beginning, count, line, site
 from feeds.briefs.news import Link, News, window_of
 from feeds.briefs.ranking import RankedEvent
-from feeds.briefs.words import beginning, count, line, site
 from feeds.models import EventCluster, FeedSource, RawArticle
 
 MOST_ITEMS = 10

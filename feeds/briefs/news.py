@@ -8,8 +8,8 @@ from itertools import groupby
 
 from django.db.models import Q, QuerySet
 
+from feeds.briefs.formatting import site
 from feeds.briefs.ranking import Event
-from feeds.briefs.words import site
 from feeds.models import Brief, BriefItem, ClusterArticle, EventCluster, FeedSource
 from work import clock
 

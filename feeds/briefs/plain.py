@@ -2,7 +2,7 @@
 
 import textwrap
 
-from feeds.briefs.reading import Page
+from feeds.briefs.pages import Page
 
 COLUMNS = 72
 INDENT = "    "

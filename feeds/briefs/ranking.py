@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from feeds.briefs.words import count, span
+from feeds.briefs.formatting import count, span
 
 # The maximum of each part. They sum up to 1.
 SOURCES, ARTICLES, FRESHNESS, GROWTH, NEARNESS, SECOND_SOURCE = 0.40, 0.20, 0.15, 0.10, 0.10, 0.05

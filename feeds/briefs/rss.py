@@ -7,7 +7,7 @@ from django.utils.feedgenerator import Rss201rev2Feed
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 
-from feeds.briefs.reading import Page, Story
+from feeds.briefs.pages import Page, Story
 
 DESCRIPTION = "The events of the day, every morning, the most important first."
 

@@ -22,8 +22,8 @@ from django.utils.cache import get_conditional_response, patch_cache_control
 from django.utils.http import http_date, quote_etag
 from django.views.decorators.http import require_safe
 
+from feeds.briefs.pages import entry_of, page_of, title_of, with_items
 from feeds.briefs.plain import text_of
-from feeds.briefs.reading import entry_of, page_of, title_of, with_items
 from feeds.briefs.rss import rss_of
 from feeds.models import Brief, BriefItem
 

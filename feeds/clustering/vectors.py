@@ -9,7 +9,7 @@ import structlog
 from django.db.models import QuerySet
 
 from documents import embedding
-from documents.children import EMBEDDER, place_for
+from documents.children import EMBEDDER, program_directory
 from documents.embedding import EmbeddingFailed, Vectors
 from feeds.clustering.window import by_turns
 from feeds.models import RawArticle
@@ -96,7 +96,7 @@ def _embed(turn: JobContext, articles: Sequence[RawArticle], until: float) -> No
 
 def _vectors_of(turn: JobContext, texts: Sequence[str]) -> Vectors:
     try:
-        with place_for(EMBEDDER, turn.why_stop, is_warm=embedding.is_local()) as place:
+        with program_directory(EMBEDDER, turn.why_stop, is_warm=embedding.is_local()) as place:
             return embedding.embed(
                 texts, place.directory, stop=turn.why_stop, on_start=turn.claim.take_charge_of, run=place.run
             )

@@ -5,7 +5,7 @@ from django.contrib.auth.models import Permission
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from schedules import firing, handler, history, job_runs, schedules
+from schedules import firing, handler, history, job_runs, scheduler
 from schedules.models import DueSlot, ScheduledJob
 from tests.factories import W1, DueSlotFactory, JobRunFactory, UserFactory, events_of
 from tests.schedules.declared import EACH, FREQUENT, each, frequent
@@ -47,7 +47,7 @@ def noon(settings, monkeypatch):
         monkeypatch.setattr(clock, "now", lambda: moment)
 
     at(NOON)
-    schedules.sync(actor=W1)
+    scheduler.sync(actor=W1)
     return at
 
 
@@ -110,7 +110,7 @@ def test_buttons_are_offered_for_what_can_be_done(sign_in, job, editor, settings
     history.pause(job, actor="olga")
     assert buttons(site, job) == ["run_now", "resume"]
     settings.JOBS = [EACH]
-    schedules.sync(actor=W1)
+    scheduler.sync(actor=W1)
 
     assert buttons(site, job) == []
 

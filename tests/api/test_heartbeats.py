@@ -10,14 +10,14 @@ from api.streams.hub import MOST_WAITING, SLOW, Hub, Subscriber
 from api.streams.sources import OfWorkspace
 from api.streams.sse import HEARTBEAT, Item
 from work import clock
-from work.tail import Position, Seen
+from work.tail import EventRow, Position
 
 pytestmark = pytest.mark.edge
 
 
 def items(count):
     return [
-        Item(Seen(id, "run", 5, id, clock.now(), "NOTE", "", "", 0, "olga", 20, "", {}), str(id))
+        Item(EventRow(id, "run", 5, id, clock.now(), "NOTE", "", "", 0, "olga", 20, "", {}), str(id))
         for id in range(1, count + 1)
     ]
 

@@ -2,7 +2,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from schedules import history, schedules
+from schedules import history, scheduler
 from schedules.models import DueSlot, JobRun, ScheduledJob
 from tests.api.programs import Program, editor_of, problem_of
 from tests.factories import W1, DueSlotFactory, JobRunFactory, ScheduledJobFactory, events_of
@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.edge, pytest.mark.django_db]
 def noon(settings, monkeypatch):
     settings.JOBS = [EACH, MORNING]
     monkeypatch.setattr(clock, "now", lambda: NOON)
-    schedules.sync(actor=W1)
+    scheduler.sync(actor=W1)
 
 
 @pytest.fixture

@@ -59,4 +59,4 @@ def test_it_takes_the_permission_and_the_scope(operator, workspace):
     for client in (operator, without_permission, without_scope):
         for verb in ("pause", "resume"):
             assert client.generic("POST", f"/api/v1/queue/{verb}").status_code == 403
-    assert queue.now() is None
+    assert queue.current_row() is None

@@ -334,7 +334,7 @@ def test_a_process_that_is_told_to_end_ends_its_streams(run, token, monkeypatch)
     async def follow():
         async with opened(stream_of(run), token) as stream:
             await stream.until(lambda stream: stream.events)
-            monkeypatch.setattr(stopping, "asks", [lambda: True])
+            monkeypatch.setattr(stopping, "stop_checks", [lambda: True])
             await stream.until_over()
             async with opened(stream_of(run), token) as another:
                 await another.until_over()

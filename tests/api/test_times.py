@@ -7,7 +7,7 @@ import pytest
 from api.streams.sse import Item
 from tests.factories import ArtifactFactory, RunFactory, events_of
 from work import lifecycle
-from work.tail import Seen
+from work.tail import EventRow
 from work.work_types import work_type_named
 
 pytestmark = [pytest.mark.edge, pytest.mark.django_db]
@@ -37,7 +37,7 @@ def test_of_an_event_it_is_the_same_in_lists_logs_and_streams(viewer, workspace)
     event = events_of(run).last()
 
     log = viewer.get(f"/api/v1/runs/{run.pk}/log?format=json").content
-    streamed = Item(Seen(*(getattr(event, name) for name in Seen._fields)), "").data
+    streamed = Item(EventRow(*(getattr(event, name) for name in EventRow._fields)), "").data
 
     moment = of_list(viewer, f"runs/{run.pk}/events?order=-id")["at"]
     assert len(moment) == len("2026-01-01T00:00:00.000000Z")

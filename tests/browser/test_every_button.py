@@ -177,9 +177,9 @@ def the_rest(person):
     worker = boots.register("w1", "boot1", {"run": 2})
 
     person.act("/", "Pause the queue", reason="we move")
-    assert queue.now().paused_at
+    assert queue.current_row().paused_at
     person.push("Resume the queue")
-    assert queue.now().paused_at is None
+    assert queue.current_row().paused_at is None
     person.act(f"/workers/{worker.pk}/", "Drain", "Drain this worker", "a new version")
     assert Worker.objects.get(pk=worker.pk).drain_requested_by == "root"
     assert person.act("/promises/", "Check now")

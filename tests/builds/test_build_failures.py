@@ -116,7 +116,7 @@ def test_a_snapshot_that_somebody_has_changed_is_not_built(host):
     write(build, snapshot=build.snapshot | {"files": {"main.py": "x = 1"}})
 
     assert work_on(build).failure_type == "OTHER_ENGINE"
-    assert not environments.stored()
+    assert not environments.all_environments()
 
 
 def test_a_package_in_the_place_of_the_engine(index):

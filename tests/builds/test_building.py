@@ -60,7 +60,7 @@ def test_its_size_is_that_of_its_files(host):
     build = built()
 
     assert build.size_bytes == pytest.approx(environments.size_of(path_of(build)), abs=100)
-    (stored,) = environments.stored()
+    (stored,) = environments.all_environments()
     assert (stored.name, stored.fingerprint) == (path_of(build).name, build.fingerprint)
     assert stored.size_bytes == build.size_bytes
 

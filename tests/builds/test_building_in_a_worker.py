@@ -52,7 +52,7 @@ def of_the_check(process):
 
 
 def everything_is_gone():
-    return left_behind() == [] and environments.stored() == []
+    return left_behind() == [] and environments.all_environments() == []
 
 
 @pytest.mark.long
@@ -113,7 +113,7 @@ def test_a_worker_that_is_killed_while_uv_is_at_work_leaves_nothing_that_is_used
         first.kill()
         until_all_are_gone(programs)
 
-    assert environments.stored() == []
+    assert environments.all_environments() == []
     assert len(left_behind()) == 1
     start("w2")
     until_status(build, "ready")
@@ -128,7 +128,7 @@ def test_an_environment_that_nobody_came_to_tell_of_is_not_taken_for_that_of_ano
     build = queued(EAT, requirements="apple")
     first = start("w1", ADE_FAILPOINTS="build.exited:kill9")
     assert first.code() == -9
-    (lost,) = environments.stored()
+    (lost,) = environments.all_environments()
     put_wheel(index, "apple", "2.0")
 
     start("w2")

@@ -127,7 +127,7 @@ def test_a_build_whose_import_changes_the_environment_fails(index, settings, lev
     assert (build.status, build.failure_type) == ("failed", "CHECK_FAILED")
     assert build.error_message.startswith("Importing the entry point changed the environment")
     assert "trace-" in build.error_message
-    assert environments.stored() == []
+    assert environments.all_environments() == []
 
 
 def test_a_file_that_no_record_has_is_refused(index):

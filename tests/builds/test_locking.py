@@ -158,7 +158,7 @@ def test_the_same_configuration_with_the_same_lock_has_one_environment(index):
     first, second = built(EAT, requirements="apple"), built(EAT, requirements="apple")
 
     assert first.lock == second.lock
-    assert len(environments.stored()) == 1
+    assert len(environments.all_environments()) == 1
 
 
 def test_a_configuration_may_ask_for_another_python_and_its_packages(index, monkeypatch, tmp_path):

@@ -92,4 +92,4 @@ def test_two_runs_that_make_it_at_once_do_each_other_no_harm(index, threads):
         assert value_of(run, "apple") == "1.0"
         assert MADE_AGAIN in told(run)
     assert left_behind() == []
-    assert [stored.name for stored in environments.stored()] == [path_of(build).name]
+    assert [stored.name for stored in environments.all_environments()] == [path_of(build).name]

@@ -122,9 +122,9 @@ def test_a_worker_prunes_by_its_settings(host, settings):
 @pytest.mark.django_db
 def test_what_another_has_pruned_meanwhile_is_no_trouble(host, monkeypatch):
     (build,) = different(1)
-    found = environments.stored()
+    found = environments.all_environments()
     prune(most_bytes=1)
-    monkeypatch.setattr(environments, "stored", lambda: found)
+    monkeypatch.setattr(environments, "all_environments", lambda: found)
 
     assert prune(most_bytes=1) == [path_of(build).name]
 

@@ -99,7 +99,7 @@ def test_its_use_is_noted_and_waits_for_nobody(host):
     before = time.time()
 
     with environments.in_use(path_of(build).name), environments.in_use(path_of(build).name):
-        (stored,) = environments.stored()
+        (stored,) = environments.all_environments()
 
     assert stored.used_at >= before - 1
 

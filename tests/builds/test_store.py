@@ -18,7 +18,7 @@ def test_a_package_becomes_a_configuration(workspace):
 
     made.refresh_from_db()
     assert result == "created"
-    assert configurations.packed(made) == PACKAGE
+    assert configurations.package_of(made) == PACKAGE
     assert (made.workspace, made.contents_sha256) == (workspace, PACKAGE.contents_sha256)
 
 
@@ -59,7 +59,7 @@ def test_other_contents_take_the_place_of_the_old(workspace, change):
 
     assert (again.pk, result) == (made.pk, "updated")
     again.refresh_from_db()
-    assert configurations.packed(again) == newer
+    assert configurations.package_of(again) == newer
     assert again.contents_sha256 == newer.contents_sha256 != made.contents_sha256
     assert again.updated_at > made.updated_at
 

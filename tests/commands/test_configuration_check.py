@@ -75,7 +75,7 @@ def messages(told):
 
 
 def nothing_is_left():
-    return left_behind() == [] and environments.stored() == [] and not desks()
+    return left_behind() == [] and environments.all_environments() == [] and not desks()
 
 
 def desks():

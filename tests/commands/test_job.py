@@ -2,7 +2,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from schedules import firing, handler, job_runs, schedules
+from schedules import firing, handler, job_runs, scheduler
 from schedules.management.commands import job
 from schedules.models import DueSlot, JobRun, ScheduledJob
 from tests.factories import W1, DueSlotFactory, JobRunFactory, events_of
@@ -33,7 +33,7 @@ def noon(monkeypatch):
         monkeypatch.setattr(clock, "now", lambda: moment)
 
     at(NOON)
-    schedules.sync(actor=W1)
+    scheduler.sync(actor=W1)
     return at
 
 
@@ -74,7 +74,7 @@ def test_the_state_of_a_job_is_told(manage, noon, settings):
 
 def test_a_job_that_the_code_has_no_more_is_listed_as_such(manage, noon, settings):
     settings.JOBS = [EACH]
-    schedules.sync(actor=W1)
+    scheduler.sync(actor=W1)
 
     _, retired = manage("job", "list", "--json").json["jobs"]
 

@@ -12,5 +12,5 @@ def test_it_is_paused_with_a_reason_and_goes_on(manage):
 
     assert (paused.code, paused.json["result"], paused.json["paused_by"]) == (0, "paused", "olga (command)")
     assert (again.code, again.json["result"]) == (1, "was paused already")
-    assert (resumed.code, resumed.json["result"], queue.now().paused_at) == (0, "goes on", None)
+    assert (resumed.code, resumed.json["result"], queue.current_row().paused_at) == (0, "goes on", None)
     assert manage("queue", "resume").code == 1

@@ -5,7 +5,7 @@ import pytest
 from runs.models import Run
 from tests.factories import DocumentFactory, RunFactory, force_status
 from work.models import Event
-from work.operations import written
+from work.operations import encoding
 
 pytestmark = [pytest.mark.edge, pytest.mark.django_db]
 
@@ -30,7 +30,7 @@ def test_submit_queues_one_run_for_each_document(manage, configuration, build, w
 def test_times_have_all_their_digits(manage):
     run = RunFactory(created_at=datetime(2026, 3, 1, 12, 0, 0, 120, UTC))
 
-    assert manage("run", "show", run.pk, "--json").json["created_at"] == written.moment(run.created_at)
+    assert manage("run", "show", run.pk, "--json").json["created_at"] == encoding.moment(run.created_at)
 
 
 @pytest.mark.parametrize("named", ["invoices", "Aster/invoices"])

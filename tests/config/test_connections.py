@@ -15,7 +15,7 @@ from gunicorn.workers import gasgi
 
 from config import connections
 from config.connections import connections_possible
-from config.logs import Seldom
+from config.logs import RateLimitedLog
 from tests.api.serving import served
 from tests.stepping import DEADLINE_SECONDS, until
 
@@ -240,7 +240,7 @@ def asks_and_stays(site, kept):
 
 def test_what_happens_often_is_written_down_seldom(caplog):
     times = iter((0.0, 1.0, 59.0, 60.0, 61.0, 130.0))
-    seldom = Seldom(clock=lambda: next(times))
+    seldom = RateLimitedLog(clock=lambda: next(times))
 
     for _ in range(6):
         seldom.say("web.something", client="192.0.2.7")

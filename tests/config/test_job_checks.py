@@ -5,7 +5,7 @@ from django_q.models import OrmQ, Schedule
 
 from config import job_checks
 from config.findings import Level
-from schedules import firing, lease, schedules
+from schedules import firing, lease, scheduler
 from schedules.models import ScheduledJob
 from tests.factories import W1, JobRunFactory
 from tests.schedules.declared import EACH, FREQUENT, frequent
@@ -28,7 +28,7 @@ def noon(settings, monkeypatch):
         monkeypatch.setattr("django.utils.timezone.now", lambda: moment)
 
     at(NOON)
-    schedules.sync(actor=W1)
+    scheduler.sync(actor=W1)
     return at
 
 

@@ -70,7 +70,7 @@ def look(seen_by, ravi):
 @pytest.fixture
 def no_child(monkeypatch):
     """Fail if a child process is needed: text is shown without one."""
-    monkeypatch.setattr(previews, "place_for", None)
+    monkeypatch.setattr(previews, "program_directory", None)
 
 
 def card(page):
@@ -219,9 +219,9 @@ def test_a_letter_is_shown_as_its_text(look, made):
 
 def test_a_table_that_cannot_be_read_is_shown_as_text(look, made, monkeypatch):
     def refuse(stored, number):
-        raise previews.NotDrawn("expected at most 1,000,000 values, found more")
+        raise previews.PreviewFailed("expected at most 1,000,000 values, found more")
 
-    monkeypatch.setattr(previews, "glance", refuse)
+    monkeypatch.setattr(previews, "excerpt", refuse)
 
     page = look(made("a.csv", CSV))
 

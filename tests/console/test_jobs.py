@@ -5,7 +5,7 @@ import pytest
 from django.contrib.auth.models import Permission
 
 from console.calendar import SQUARES
-from schedules import firing, handler, history, job_runs, schedules
+from schedules import firing, handler, history, job_runs, scheduler
 from schedules.models import DueSlot, JobRun, ScheduledJob
 from tests.factories import W1, DueSlotFactory, JobRunFactory, ScheduledJobFactory, UserFactory, events_of, write
 from tests.schedules.declared import EACH, FREQUENT, MORNING, frequent
@@ -29,7 +29,7 @@ def noon(settings, at):
     """Set the clock to noon and declare three jobs, as a worker does when it sees them for the first time."""
     settings.JOBS = [FREQUENT, EACH, MORNING]
     at(NOON)
-    schedules.sync(actor=W1)
+    scheduler.sync(actor=W1)
     return ScheduledJob.objects.get(name="frequent")
 
 

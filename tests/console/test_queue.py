@@ -20,14 +20,14 @@ def in_charge(olga):
 
 def test_it_is_paused_with_a_reason_and_goes_on(pressed_by, in_charge):
     paused = pressed_by(in_charge, "/queue/pause/", reason=" a  disk\nis full ")
-    row = queue.now()
+    row = queue.current_row()
     resumed = pressed_by(in_charge, "/queue/resume/")
 
     assert paused.said[0].startswith("Paused the run queue.")
     assert (row.paused_by, row.pause_reason) == ("olga", "a disk is full")
     assert resumed.said == ["Resumed the run queue. Queued runs start in their order."]
-    assert queue.now().paused_at is None
-    assert list(events_of(queue.now()).values_list("kind", "actor"))[1:] == [
+    assert queue.current_row().paused_at is None
+    assert list(events_of(queue.current_row()).values_list("kind", "actor"))[1:] == [
         ("QUEUE_PAUSED", "olga"),
         ("QUEUE_RESUMED", "olga"),
     ]
@@ -37,7 +37,7 @@ def test_who_comes_second_is_told_so(pressed_by, in_charge):
     queue.pause(actor="ada", reason="first")
 
     paused = pressed_by(in_charge, "/queue/pause/", reason="second")
-    row = queue.now()
+    row = queue.current_row()
     queue.resume(actor="ada")
     resumed = pressed_by(in_charge, "/queue/resume/")
 
@@ -55,7 +55,7 @@ def test_it_takes_the_permission_and_a_post(client, seen_by, pressed_by, olga, r
     assert seen_by(in_charge, f"/queue/{verb}/").status_code == 405
     client.logout()
     assert client.post(f"/queue/{verb}/").url.startswith("/sign-in/")
-    assert queue.now() is None
+    assert queue.current_row() is None
 
 
 def test_only_who_may_is_offered_the_buttons(seen_by, in_charge, ravi):

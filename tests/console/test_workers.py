@@ -18,7 +18,7 @@ from tests.factories import (
     write,
 )
 from work import boots, clock, draining
-from work.why import Crew
+from work.why import LiveWorkers
 
 pytestmark = [pytest.mark.edge, pytest.mark.django_db]
 
@@ -113,7 +113,7 @@ def test_a_long_queue_is_counted_to_a_bound(monkeypatch):
     monkeypatch.setattr("console.queues.MOST_COUNTED", 1)
     RunFactory(), RunFactory()
 
-    (run,) = (queue for queue in queues.queues(Crew.now()) if queue.kind == "run")
+    (run,) = (queue for queue in queues.queues(LiveWorkers.now()) if queue.kind == "run")
 
     assert (run.waiting, run.is_over) == (1, True)
 

@@ -33,7 +33,7 @@ def program(settings, tmp_path, monkeypatch):
 
 def work_of(program, **options):
     events = []
-    with children.place_for(program, lambda: None, **options) as place:
+    with children.program_directory(program, lambda: None, **options) as place:
         callbacks = {"on_start": lambda child: None, "on_event": events.append, "on_output": lambda lines: None}
         place.run([], cwd=place.directory, limits=Limits(wall_seconds=30), stop=lambda: None, **callbacks)
     (worked,) = events

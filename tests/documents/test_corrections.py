@@ -1,7 +1,7 @@
 import pytest
 
 from documents import corrections, fields
-from documents.corrections import NotTaken, correct, withdraw
+from documents.corrections import InvalidCorrection, correct, withdraw
 from documents.models import DocumentField, FieldCorrection
 from tests.factories import DocumentFieldFactory, events_of, force_status, told, write
 from work import clock
@@ -76,7 +76,7 @@ def test_what_cannot_be_seen_is_left_out(document):
 )
 def test_what_cannot_be_kept_is_refused(document, name, value, code):
     with pytest.raises(
-        NotTaken, match=r"^The (name of a field|value) must have .*, (not|but) .*\. (Choose|Shorten) .*\.$"
+        InvalidCorrection, match=r"^The (name of a field|value) must have .*, (not|but) .*\. (Choose|Shorten) .*\.$"
     ) as refused:
         correct(document.pk, name, value, actor="olga")
 
@@ -99,7 +99,7 @@ def test_a_document_that_does_not_exist_has_no_fields(db):
 def test_a_purged_document_takes_nothing(document):
     write(force_status(document, "processed"), file="", purged_at=clock.now())
 
-    with pytest.raises(NotTaken, match="has been purged"):
+    with pytest.raises(InvalidCorrection, match="has been purged"):
         correct(document.pk, "a", "b", actor="olga")
     assert not FieldCorrection.objects.exists()
 
@@ -176,5 +176,5 @@ def test_a_correction_waits_for_whoever_publishes_the_document(threads, document
 
 
 def test_a_long_value_is_told_in_short():
-    assert corrections.shown("a\nb" * 200).endswith("…”")
-    assert len(corrections.shown("x" * 5000)) == 202
+    assert corrections.quote("a\nb" * 200).endswith("…”")
+    assert len(corrections.quote("x" * 5000)) == 202

@@ -48,7 +48,7 @@ def test_what_is_deleted_is_gone(workspace):
     assert found("apples") == ["one"]
     Document.objects.all().delete()
     assert found("apples") == []
-    assert fulltext.is_there()
+    assert fulltext.has_index()
 
 
 @pytest.mark.django_db(transaction=True)

@@ -10,7 +10,7 @@ from django.core.files.uploadedfile import TemporaryUploadedFile
 from django.db import IntegrityError, OperationalError
 
 from documents import intake, lifecycle
-from documents.intake import AlreadyThere, NotStored, Refused
+from documents.intake import DuplicateFile, Refused, StorageFailed
 from documents.models import Document, DocumentProcessingJob
 from tests.azurite import local_only, stored_files
 from tests.documents import samples
@@ -175,7 +175,7 @@ def test_what_django_has_put_aside_is_stored_too(workspace):
 def test_the_same_bytes_are_there_already(workspace):
     first = receive(workspace)
 
-    with pytest.raises(AlreadyThere) as refused:
+    with pytest.raises(DuplicateFile) as refused:
         receive(workspace, name="other.pdf")
 
     assert (refused.value.document, refused.value.code) == (first, "already_there")
@@ -191,7 +191,7 @@ def test_the_same_bytes_are_stored_again_if_wanted(workspace):
 
     assert len({first.file.name, second.file.name, third.file.name}) == 3
     assert (third.sha256, third.name, third.workspace) == (first.sha256, "third.pdf", workspace)
-    with pytest.raises(AlreadyThere) as refused:
+    with pytest.raises(DuplicateFile) as refused:
         receive(workspace)
     assert refused.value.document == first
 
@@ -206,7 +206,7 @@ def test_what_is_gone_is_not_stored_again(workspace):
     first = receive(workspace)
     default_storage.delete(first.file.name)
 
-    with pytest.raises(NotStored):
+    with pytest.raises(StorageFailed):
         intake.store_again(first, "a.pdf", "olga")
 
 
@@ -218,7 +218,7 @@ def test_two_who_send_the_same_at_once_are_both_answered(workspace, threads):
         barrier.wait(DEADLINE_SECONDS)
         try:
             return receive(workspace).pk
-        except AlreadyThere as refused:
+        except DuplicateFile as refused:
             return refused.document.pk
 
     answers = [each.answer() for each in [threads.start(send) for _ in range(4)]]
@@ -258,7 +258,7 @@ def test_a_storage_that_does_not_take_it_is_told(workspace, settings, monkeypatc
 
     monkeypatch.setattr(default_storage, "_save", full)
 
-    with pytest.raises(NotStored) as refused:
+    with pytest.raises(StorageFailed) as refused:
         receive(workspace)
 
     assert refused.value.code == "storage_unavailable"
@@ -321,7 +321,7 @@ def test_a_file_of_this_machine(workspace, tmp_path):
     path.write_bytes(TXT)
 
     assert intake.add_file(workspace, path, actor="olga").content_type == "text/plain"
-    with pytest.raises(AlreadyThere):
+    with pytest.raises(DuplicateFile):
         intake.add_file(workspace, path, actor="olga")
     assert intake.add_file(workspace, path, actor="olga", again=True).name == "letter.txt"
     with pytest.raises(OSError, match="No such file"):

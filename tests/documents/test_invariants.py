@@ -113,4 +113,4 @@ def test_a_chunk_whose_words_cannot_be_looked_up():
 
     found = [("document", late.document_id), ("chunk", gone_id)]
     # Without a full-text index nothing can be out of step.
-    assert breaches("words_of_every_chunk_can_be_looked_up") == (found if fulltext.is_there() else [])
+    assert breaches("words_of_every_chunk_can_be_looked_up") == (found if fulltext.has_index() else [])

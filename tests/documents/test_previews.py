@@ -11,7 +11,7 @@ from django.core.files.storage import default_storage
 
 from documents import periodic, previews, retention
 from documents.models import Document
-from documents.previews import NoSuchPage, NotDrawn
+from documents.previews import NoSuchPage, PreviewFailed
 from tests.extractor.pdfs import bomb, by_hand, long_pdf, says, stream, with_content
 from tests.factories import DocumentFactory, age, write
 from work.processes.supervise import CannotStart
@@ -124,7 +124,7 @@ def test_of_a_document_that_is_purged_nothing_is_kept(stored, drawn, folder, wor
     assert list(retention.purge(workspace, actor="test"))
 
     assert files_in(folder) == [f"{'b' * 64}-1.png"]
-    assert not previews.has_looks(Document.objects.get(pk=document.pk))
+    assert not previews.can_draw(Document.objects.get(pk=document.pk))
 
 
 def test_a_picture_that_cannot_be_kept_is_shown_all_the_same(stored, drawn, folder, monkeypatch):
@@ -146,10 +146,10 @@ def test_what_cannot_be_started_is_told_and_tried_again(stored, monkeypatch):
     monkeypatch.setattr(previews, "_draw", refuse)
     document = stored()
 
-    with pytest.raises(NotDrawn, match="cannot be fetched or drawn at the moment"):
+    with pytest.raises(PreviewFailed, match="cannot be fetched or drawn at the moment"):
         previews.picture(document, 1)
 
-    assert previews.why_not(document, 1) == ""
+    assert previews.failure_reason(document, 1) == ""
 
 
 def test_what_lies_elsewhere_is_fetched(stored, tmp_path, monkeypatch):
@@ -177,7 +177,7 @@ def test_each_page_of_a_document_is_drawn_for_a_screen(stored, tmp_path):
     with pytest.raises(NoSuchPage):
         previews.picture(document, 4)
     # A request for a page that does not exist leaves nothing in the cache.
-    assert previews.why_not(document, 4) == ""
+    assert previews.failure_reason(document, 4) == ""
 
 
 # A form that draws itself.
@@ -200,7 +200,7 @@ QUICK = ["nothing", "no pdf", "as large as a country", "as thin as nothing", "wi
 
 def ends_well(document):
     began = time.monotonic()
-    with suppress(NotDrawn):
+    with suppress(PreviewFailed):
         width, height = size_of(previews.picture(document, 1))
         assert width * height <= 2_100_000
     assert time.monotonic() - began < SECONDS
@@ -219,14 +219,14 @@ def test_a_page_that_would_take_all_there_is_ends_in_time(stored, kind):
 
 def test_what_cannot_be_drawn_is_not_tried_again(stored, monkeypatch):
     document = stored(b"no PDF at all")
-    with pytest.raises(NotDrawn):
+    with pytest.raises(PreviewFailed):
         previews.picture(document, 1)
     monkeypatch.setattr(previews, "_draw", None)
 
-    with pytest.raises(NotDrawn, match="its header is missing"):
+    with pytest.raises(PreviewFailed, match="its header is missing"):
         previews.picture(document, 1)
 
-    assert "its header is missing" in previews.why_not(document, 1)
+    assert "its header is missing" in previews.failure_reason(document, 1)
 
 
 def size_of(picture):

@@ -100,15 +100,15 @@ def test_a_first_failure_does_not_speak_of_an_earlier_one(slot):
 def test_what_becomes_of_a_wish_is_foreseen(status, outcome):
     document = DocumentFactory(status=status)
 
-    assert reprocessing.foreseen(document) == outcome
-    assert reprocessing.again(document, actor="olga", in_bulk=False) == outcome
+    assert reprocessing.preview(document) == outcome
+    assert reprocessing.reprocess(document, actor="olga", in_bulk=False) == outcome
 
 
 def test_what_was_purged_is_not_processed_again():
     document = write(DocumentFactory(status="processed"), file="", purged_at=clock.now())
 
-    assert reprocessing.foreseen(document) == Outcome.PURGED
-    assert reprocessing.again(document, actor="olga", in_bulk=False) == Outcome.PURGED
+    assert reprocessing.preview(document) == Outcome.PURGED
+    assert reprocessing.reprocess(document, actor="olga", in_bulk=False) == Outcome.PURGED
     assert not document.jobs.exists()
 
 
@@ -122,7 +122,7 @@ def test_the_documents_of_a_workspace_are_chosen_by_what_became_of_them(workspac
     write(DocumentFactory(workspace=workspace, status="failed"), file="", purged_at=clock.now())
 
     def chosen(status=None, *, is_of_another_model=False):
-        return list(reprocessing.chosen(workspace, status, is_of_another_model=is_of_another_model))
+        return list(reprocessing.select(workspace, status, is_of_another_model=is_of_another_model))
 
     assert chosen() == [processed, failed]
     assert (chosen("processed"), chosen("failed")) == ([processed], [failed])

@@ -373,7 +373,7 @@ def test_a_rehearsal_tells_what_would_go_and_changes_nothing(old, workspace):
     first, _second, needed, _young = old(days=50), old(days=40), old(days=60), old(days=1)
     RunFactory(input_document=needed, configuration__workspace=workspace)
 
-    found = retention.rehearse(workspace, 30)
+    found = retention.preview(workspace, 30)
 
     assert (found.documents, found.size_bytes, found.oldest, found.kept) == (2, 2000, first.created_at, 1)
     assert next(row["id"] for row in found.sample) == first.pk
@@ -385,7 +385,7 @@ def test_another_policy_can_be_rehearsed(old, workspace, days, documents):
     for each in (50, 40, 2):
         old(days=each)
 
-    assert retention.rehearse(workspace, days).documents == documents
+    assert retention.preview(workspace, days).documents == documents
 
 
 def test_a_policy_that_is_changed_is_told_in_the_log(workspace, caplog):

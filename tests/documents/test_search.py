@@ -105,7 +105,7 @@ def test_any_mixture_of_signs_finds_the_same_by_the_index_and_without_it(letters
     typed = ["".join(chance.choices(pieces, k=chance.randint(1, 8))) for _ in range(150)]
     by_index = [set(by_words(each)) for each in typed]
     assert any(by_index)
-    monkeypatch.setattr("documents.fulltext.is_there", lambda: False)
+    monkeypatch.setattr("documents.fulltext.has_index", lambda: False)
     if connection.vendor == "postgresql":
         return  # its column has no text to look at
 
@@ -114,7 +114,7 @@ def test_any_mixture_of_signs_finds_the_same_by_the_index_and_without_it(letters
 
 @pytest.mark.only_on("sqlite")
 def test_without_an_index_of_words_it_says_so(letters, monkeypatch):
-    monkeypatch.setattr("documents.fulltext.is_there", lambda: False)
+    monkeypatch.setattr("documents.fulltext.has_index", lambda: False)
 
     found = search(everywhere(), "the -cats", by="words")
 

@@ -132,7 +132,7 @@ def test_a_rehearsal_leaves_nothing_behind():
     storage.files.prepare()
     storage.files.prepare()
 
-    storage.rehearse()
+    storage.check()
 
     assert stored_files() == []
     assert not storage.files.is_public()

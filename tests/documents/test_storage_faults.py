@@ -21,7 +21,7 @@ from django.db import OperationalError
 
 from documents import blobs as module
 from documents import intake, orchestrator, periodic, work_types
-from documents.intake import NotStored
+from documents.intake import StorageFailed
 from documents.models import Document, DocumentProcessingJob
 from tests.azurite import KEY, connection_string, followed, storages, stored_files
 from tests.breaches import assert_all_hold
@@ -146,7 +146,9 @@ def test_a_file_is_pushed_to_the_container_and_processed_from_there(client, work
 
 @pytest.mark.django_db
 def test_f1_without_the_service_nothing_is_taken_in(workspace, down):
-    with pytest.raises(NotStored, match=r"^Could not store the file: the blob service .+\. Try again later\.") as no:
+    with pytest.raises(
+        StorageFailed, match=r"^Could not store the file: the blob service .+\. Try again later\."
+    ) as no:
         receive(workspace)
 
     assert no.value.code == "storage_unavailable"
@@ -171,7 +173,7 @@ def test_f1_a_service_that_fails_in_the_middle_leaves_nothing(workspace, gate):
     data = PDF + b"\n" * (9 << 20)
     gate.fault = lambda method, path: 503 if "comp=blocklist" in path else None
 
-    with pytest.raises(NotStored, match="answered with 503 InternalError"):
+    with pytest.raises(StorageFailed, match="answered with 503 InternalError"):
         receive(workspace, data, "invoice.pdf")
 
     assert sum(method == "PUT" and "comp=block&" in path for method, path in gate.seen) == 3

@@ -2,7 +2,7 @@ import random
 
 import pytest
 
-from documents.search.wanted import MOST_CHARACTERS, MOST_TERMS, Term, parse
+from documents.search.query import MOST_CHARACTERS, MOST_TERMS, Term, parse
 
 pytestmark = pytest.mark.once
 

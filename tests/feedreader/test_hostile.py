@@ -211,6 +211,6 @@ def taken_over(monkeypatch, settings, program):
 def test_the_reader_leaves_nothing_behind():
     read(rss(item()))
 
-    with reading.place_for(reading.FEEDREADER, lambda: None) as place:
+    with reading.program_directory(reading.FEEDREADER, lambda: None) as place:
         folder = Path(place.directory).parent
         assert sorted(each.name for each in folder.iterdir()) == sorted([".tmp", place.directory.name])

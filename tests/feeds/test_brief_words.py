@@ -1,6 +1,6 @@
 import pytest
 
-from feeds.briefs import words
+from feeds.briefs import formatting
 from tests.feeds.hostile_words import LONG_URL, URLS
 
 pytestmark = pytest.mark.once
@@ -20,20 +20,20 @@ pytestmark = pytest.mark.once
     ],
 )
 def test_a_line_is_harmless_and_says_the_same(found, read):
-    assert words.line(found, 500) == read
+    assert formatting.line(found, 500) == read
 
 
 def test_a_line_is_cut_and_costs_little_however_long_it_is():
-    assert words.line("x" * 10_000_000, 500) == "x" * 500
-    assert words.line("\u202e" * 10_000_000 + "end", 500) == ""
+    assert formatting.line("x" * 10_000_000, 500) == "x" * 500
+    assert formatting.line("\u202e" * 10_000_000 + "end", 500) == ""
 
 
 def test_a_beginning_ends_with_a_word():
-    assert words.beginning("The bridge is closed.", 100) == "The bridge is closed."
-    assert words.beginning("The bridge is closed for days.", 20) == "The bridge is…"
-    assert words.beginning("It is closed. It is closed.", 15) == "It is closed…"
-    assert words.beginning("Donaudampfschifffahrt", 10) == "Donaudamp…"
-    assert len(words.beginning("word " * 30_000, 400)) <= 400
+    assert formatting.beginning("The bridge is closed.", 100) == "The bridge is closed."
+    assert formatting.beginning("The bridge is closed for days.", 20) == "The bridge is…"
+    assert formatting.beginning("It is closed. It is closed.", 15) == "It is closed…"
+    assert formatting.beginning("Donaudampfschifffahrt", 10) == "Donaudamp…"
+    assert len(formatting.beginning("word " * 30_000, 400)) <= 400
 
 
 @pytest.mark.parametrize(
@@ -49,14 +49,14 @@ def test_a_beginning_ends_with_a_word():
     ],
 )
 def test_links_may_be_followed(url):
-    assert words.link(url) == url
+    assert formatting.link(url) == url
 
 
 @pytest.mark.parametrize("url", [*URLS, LONG_URL, ""])
 def test_what_is_no_address_of_a_page_is_no_link(url):
-    assert words.link(url) == ""
+    assert formatting.link(url) == ""
 
 
 def test_a_site_is_its_host():
-    assert words.site("https://www.example.com/news?x") == "example.com"
-    assert words.site("") == words.site("no url") == words.site("https://[broken") == ""
+    assert formatting.site("https://www.example.com/news?x") == "example.com"
+    assert formatting.site("") == formatting.site("no url") == formatting.site("https://[broken") == ""

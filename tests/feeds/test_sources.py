@@ -302,7 +302,7 @@ def test_a_damaged_list_gives_all_that_is_good_in_it():
     """F15: a refused entry does not affect the others."""
     entries = opml.read((LISTS / "damaged.opml").read_bytes())
 
-    taken = list(sources.take_in(entries, actor="olga"))
+    taken = list(sources.import_entries(entries, actor="olga"))
 
     assert [(each.entry.title, each.result) for each in taken] == [
         ("First", "added"),
@@ -324,9 +324,9 @@ def test_a_damaged_list_gives_all_that_is_good_in_it():
 def test_a_rehearsal_tells_the_same_and_adds_nothing(feed):
     entries = [*opml.read((LISTS / "damaged.opml").read_bytes()), Entry(feed.url)]
 
-    foreseen = list(sources.take_in(entries, actor="olga", rehearse=True))
+    foreseen = list(sources.import_entries(entries, actor="olga", rehearse=True))
     assert FeedSource.objects.count() == 1
-    done = list(sources.take_in(entries, actor="olga"))
+    done = list(sources.import_entries(entries, actor="olga"))
 
     assert [each.result for each in foreseen] == [each.result for each in done]
     assert [each.feed_id for each in foreseen if each.result != "added"] == [
@@ -337,8 +337,8 @@ def test_a_rehearsal_tells_the_same_and_adds_nothing(feed):
 def test_a_list_that_is_imported_again_adds_nothing():
     entries = opml.read((LISTS / "folders.opml").read_bytes())
 
-    first = [each.result for each in sources.take_in(entries, actor="olga")]
-    second = [each.result for each in sources.take_in(entries, actor="olga")]
+    first = [each.result for each in sources.import_entries(entries, actor="olga")]
+    second = [each.result for each in sources.import_entries(entries, actor="olga")]
 
     assert first == ["added", "added", "twice"]
     assert second == ["already_there", "already_there", "twice"]
@@ -357,11 +357,11 @@ def test_what_is_exported_is_imported_as_the_same_feeds(rows):
     for number, title, has_page in rows:
         host = f"https://news{number}.example.org"
         entry = Entry(f"{host}/feed?a=1&b=<{number}>", title, f"{host}/" if has_page else "")
-        list(sources.take_in([entry], actor="olga"))
+        list(sources.import_entries([entry], actor="olga"))
     before, written = feeds(), opml.write(sources.entries())
     FeedSource.objects.all().delete()
 
-    list(sources.take_in(opml.read(written), actor="ravi"))
+    list(sources.import_entries(opml.read(written), actor="ravi"))
 
     # XML cannot express some characters, such as U+FFFE.
     assert feeds() == [(url, opml._UNREPRESENTABLE.sub("\ufffd", title), page) for url, title, page in before]
@@ -373,4 +373,4 @@ def test_many_are_taken_in_with_few_questions(django_assert_max_num_queries):
     entries = [Entry(f"https://news{n}.example.org/feed") for n in range(100)]
 
     with django_assert_max_num_queries(100 * (4 if connection.vendor == "postgresql" else 7)):
-        assert {each.result for each in sources.take_in(entries, actor="olga")} == {"added"}
+        assert {each.result for each in sources.import_entries(entries, actor="olga")} == {"added"}

@@ -16,7 +16,7 @@ from django.conf import settings
 from schedules import handler, job_runs, lease
 from schedules.job_runs import Refusal
 from schedules.models import DueSlot, JobRun, SchedulerLease
-from schedules.schedules import Scheduler
+from schedules.scheduler import Scheduler
 from work import clock, recovery
 from work.sql.contention import Contended
 from work.work_types import work_type_named

@@ -98,7 +98,7 @@ def test_a_correction_waits_for_a_purge_and_is_refused(threads, step_at, documen
     at.go_on()
 
     assert purging.answer()
-    assert isinstance(correcting.error(), corrections.NotTaken)
+    assert isinstance(correcting.error(), corrections.InvalidCorrection)
     assert not document.corrections.exists()
     assert_all_hold()
 

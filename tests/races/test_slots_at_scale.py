@@ -10,7 +10,7 @@ from itertools import pairwise
 
 import pytest
 
-from schedules import cron, schedules
+from schedules import cron, scheduler
 from schedules.models import DueSlot, JobRun, ScheduledJob
 from tests.factories import W1
 from tests.races.invariants import assert_all_hold
@@ -98,7 +98,7 @@ def test_schedulers_that_look_at_the_same_schedules_run_each_slot_once(race, set
     slots, race = race
     settings.JOBS, settings.ADE_SCHEDULES = JOBS, True
     monkeypatch.setattr(clock, "now", lambda: START)
-    schedules.sync(actor=W1)
+    scheduler.sync(actor=W1)
     # The last ticks may come a little before the end.
     end = START + timedelta(minutes=slots + slots // 10 + 10)
     # A minute passes in a fraction of a second, so that due slots pile up. A tick that takes seconds then takes hours

@@ -17,7 +17,7 @@ DAY = 24 * 3600
 @pytest.fixture(autouse=True)
 def storage(settings, tmp_path, monkeypatch):
     settings.MEDIA_ROOT = tmp_path / "media"
-    monkeypatch.setattr(periodic, "_artifacts", Sweeper(periodic._artifacts.walk, periodic._artifacts.named))
+    monkeypatch.setattr(periodic, "_artifacts", Sweeper(periodic._artifacts.walk, periodic._artifacts.keys_of))
 
 
 def leave(run_id, token=1, number=1, age=DAY + 60):

@@ -207,7 +207,7 @@ def test_a_submission_that_finds_its_build_unready_says_that_it_is_awaited(confi
     build = bring_to(Build.objects.get(), "ready")
     lifecycle.apply_build_results(w1)
     lifecycle.succeed(lifecycle.claim_next_run(w1))
-    monkeypatch.setattr(lifecycle, "get_or_create_build", lambda *_, **__: builds.Chosen(build.pk, "building"))
+    monkeypatch.setattr(lifecycle, "get_or_create_build", lambda *_, **__: builds.BuildChoice(build.pk, "building"))
 
     older = lifecycle.submit(configuration, document, actor="olga")
 

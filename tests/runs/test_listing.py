@@ -10,7 +10,7 @@ from django.contrib.auth.models import AnonymousUser
 from django.db import connection
 
 from runs import listing
-from runs.listing import Piece, Wanted
+from runs.listing import PageRequest, RunFilter
 from runs.models import Run
 from tests.factories import (
     ConfigurationFactory,
@@ -33,7 +33,7 @@ def found(user, wanted, *, is_newest_first):
     """Return all matching IDs, read page by page."""
     ids, after = [], None
     while True:
-        piece = Piece(PAGE, after, is_newest_first)
+        piece = PageRequest(PAGE, after, is_newest_first)
         rows = listing.runs(user, wanted, piece)
         if after is not None:
             rows = rows.filter(**{"pk__lt" if is_newest_first else "pk__gt": after})
@@ -112,7 +112,7 @@ def test_a_list_is_what_was_asked_for(runs, workspace, olga):
     asked = list(itertools.product(callers, ids, outcomes, times, (True, False)))
 
     for (user, mine), of, chosen, time, is_newest_first in random.Random(2).sample(asked, 120):
-        wanted = Wanted(**of, **time, outcomes=chosen)
+        wanted = RunFilter(**of, **time, outcomes=chosen)
         right = expected(runs, mine, wanted)
         assert found(user, wanted, is_newest_first=is_newest_first) == right[:: 1 if is_newest_first else -1], wanted
 
@@ -139,7 +139,9 @@ def test_those_that_ended_last_are_found_however_long_ago_they_were_submitted(ru
     ):
         for since, most in itertools.product((now - timedelta(hours=5), now - timedelta(hours=20), now), (1, 4, 99)):
             right = [run.pk for run in ended if run.finished_at >= since and (mine is None or run.workspace_id in mine)]
-            rows = listing.ended(user, since, most).order_by("-finished_at", "-pk").values_list("pk", flat=True)
+            rows = (
+                listing.recently_ended(user, since, most).order_by("-finished_at", "-pk").values_list("pk", flat=True)
+            )
             assert list(rows[:most]) == right[:most], (user, since, most)
 
 
@@ -147,7 +149,7 @@ def test_those_that_ended_last_are_found_however_long_ago_they_were_submitted(ru
 def test_what_has_ended_is_found_by_the_index_of_ends(runs, olga, monkeypatch):
     asked = []
     monkeypatch.setattr(statements, "rows", lambda *of: asked.append(of) or [])
-    list(listing.ended(olga, clock.now() - timedelta(hours=5), 3))
+    list(listing.recently_ended(olga, clock.now() - timedelta(hours=5), 3))
     ((sql, params),) = asked
     with connection.cursor() as cursor:
         # Otherwise the planner scans a table with so few rows.
@@ -163,8 +165,8 @@ def test_what_has_ended_is_found_by_the_index_of_ends(runs, olga, monkeypatch):
 def test_workspaces_that_are_known_already_are_not_asked_for(runs, olga, workspace, is_newest_first):
     own, wanted, piece = (
         frozenset([workspace.pk]),
-        Wanted(created_after=runs[15].created_at),
-        Piece(99, is_newest_first=is_newest_first),
+        RunFilter(created_after=runs[15].created_at),
+        PageRequest(99, is_newest_first=is_newest_first),
     )
 
     known = listing.runs(olga, wanted, piece, own)
@@ -173,10 +175,10 @@ def test_workspaces_that_are_known_already_are_not_asked_for(runs, olga, workspa
 
 
 def test_nobody_lists_nothing(zed, runs):
-    assert found(zed, Wanted(), is_newest_first=True) == []
-    assert list(listing.ended(zed, clock.now() - timedelta(days=9), 9)) == []
-    assert list(listing.ended(AnonymousUser(), clock.now() - timedelta(days=9), 9)) == []
+    assert found(zed, RunFilter(), is_newest_first=True) == []
+    assert list(listing.recently_ended(zed, clock.now() - timedelta(days=9), 9)) == []
+    assert list(listing.recently_ended(AnonymousUser(), clock.now() - timedelta(days=9), 9)) == []
 
 
 def test_without_runs_every_list_is_empty(olga):
-    assert found(olga, Wanted(created_after=clock.now(), created_before=clock.now()), is_newest_first=True) == []
+    assert found(olga, RunFilter(created_after=clock.now(), created_before=clock.now()), is_newest_first=True) == []

@@ -48,7 +48,7 @@ def test_the_second_pause_and_the_second_end_change_nothing():
     assert not queue.resume(actor="olga")
     assert queue.pause(actor="olga", reason="first")
     assert not queue.pause(actor="ravi", reason="second")
-    assert (queue.now().paused_by, queue.now().pause_reason) == ("olga", "first")
+    assert (queue.current_row().paused_by, queue.current_row().pause_reason) == ("olga", "first")
     assert queue.resume(actor="ravi")
     assert not queue.resume(actor="ravi")
 
@@ -61,7 +61,7 @@ def test_why_says_first_who_has_paused_it_and_for_what(worker):
 
     gate = explanation.gates[0]
     assert (gate.name, gate.holds, gate.holder) == ("paused", True, "olga")
-    assert gate.since == queue.now().paused_at
+    assert gate.since == queue.current_row().paused_at
     assert gate.message.startswith("The run queue was paused by olga at ")
     assert gate.message.endswith(": a disk is full")
     assert [each.name for each in explanation.holding] == ["paused"]

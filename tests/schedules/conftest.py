@@ -1,6 +1,6 @@
 import pytest
 
-from schedules import schedules
+from schedules import scheduler
 from tests.factories import W1
 from tests.schedules import declared
 from work import clock
@@ -29,6 +29,6 @@ def jobs(settings, db):
 
     def jobs(*paths):
         settings.JOBS = list(paths)
-        schedules.sync(actor=W1)
+        scheduler.sync(actor=W1)
 
     return jobs

@@ -2,9 +2,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from schedules import asking, firing, handler
-from schedules.asking import NotASlot, SlotTaken
+from schedules import firing, handler, requests
 from schedules.models import DueSlot, JobRun, ScheduledJob
+from schedules.requests import NotASlot, SlotTaken
 from tests.factories import W1, DueSlotFactory, JobRunFactory, told
 from tests.schedules.declared import EACH, MORNING, each, morning
 
@@ -26,7 +26,7 @@ def history_of(name="each"):
 
 
 def test_now_is_no_slot_of_the_schedule():
-    due = asking.run_now(each, actor="olga")
+    due = requests.run_now(each, actor="olga")
 
     assert (due.job_name, due.asked_by, due.expires_at) == ("each", "olga", None)
     assert due.scheduled_for - NOON == timedelta(microseconds=1)
@@ -36,7 +36,7 @@ def test_now_is_no_slot_of_the_schedule():
 
 def test_what_runs_now_leaves_the_slot_of_this_very_moment_to_the_schedule(at):
     at(NOON + QUARTER)
-    asking.run_now(each, actor="olga")
+    requests.run_now(each, actor="olga")
 
     assert firing.fire(each, actor=W1) == 1
 
@@ -46,7 +46,7 @@ def test_what_runs_now_leaves_the_slot_of_this_very_moment_to_the_schedule(at):
 def test_now_can_be_in_the_stead_of_a_slot_whose_row_stays():
     failed = JobRunFactory(job_name="each", scheduled_for=NOON - QUARTER, status="failed")
 
-    due = asking.run_now(each, actor="olga", covers=NOON - QUARTER)
+    due = requests.run_now(each, actor="olga", covers=NOON - QUARTER)
 
     assert due.covers == NOON - QUARTER
     handler.claim(W1)
@@ -55,22 +55,22 @@ def test_now_can_be_in_the_stead_of_a_slot_whose_row_stays():
 
 
 def test_now_can_be_in_the_stead_of_what_was_run_by_hand(at):
-    by_hand = asking.run_now(each, actor="olga").scheduled_for
+    by_hand = requests.run_now(each, actor="olga").scheduled_for
     JobRunFactory(job_name="each", scheduled_for=by_hand, status="failed")
     at(NOON + SECOND)
 
-    assert asking.run_now(each, actor="olga", covers=by_hand).covers == by_hand
+    assert requests.run_now(each, actor="olga", covers=by_hand).covers == by_hand
 
 
 def test_now_can_be_in_the_stead_of_nothing_that_never_was():
     JobRunFactory(job_name="morning", scheduled_for=NOON - SECOND, status="failed")
 
     with pytest.raises(NotASlot):
-        asking.run_now(each, actor="olga", covers=NOON - SECOND)
+        requests.run_now(each, actor="olga", covers=NOON - SECOND)
 
 
 def test_a_slot_is_run_by_its_moment():
-    due = asking.run_slot(each, NOON - QUARTER, actor="olga")
+    due = requests.run_slot(each, NOON - QUARTER, actor="olga")
 
     assert (due.scheduled_for, due.asked_by) == (NOON - QUARTER, "olga")
 
@@ -80,7 +80,7 @@ def test_a_slot_that_has_a_row_is_taken(status):
     taken = JobRunFactory(job_name="each", scheduled_for=NOON - QUARTER, status=status)
 
     with pytest.raises(SlotTaken, match=f"job run {taken.pk}") as refused:
-        asking.run_slot(each, NOON - QUARTER, actor="olga")
+        requests.run_slot(each, NOON - QUARTER, actor="olga")
 
     assert (refused.value.code, refused.value.job_run) == ("slot_already_claimed", taken)
     assert not DueSlot.objects.exists()
@@ -91,7 +91,7 @@ def test_a_slot_that_waits_for_its_turn_is_taken():
     DueSlotFactory(job_name="each", scheduled_for=NOON - QUARTER)
 
     with pytest.raises(SlotTaken, match="is already waiting for a worker") as refused:
-        asking.run_slot(each, NOON - QUARTER, actor="olga")
+        requests.run_slot(each, NOON - QUARTER, actor="olga")
 
     assert refused.value.job_run is None
 
@@ -99,19 +99,19 @@ def test_a_slot_that_waits_for_its_turn_is_taken():
 @pytest.mark.parametrize("slot", [NOON - SECOND, NOON - timedelta(minutes=7), NOON + timedelta(microseconds=1)])
 def test_a_moment_between_slots_is_refused_with_the_next_one(slot):
     with pytest.raises(NotASlot, match="The next slot after it is 2026-03-01T12:"):
-        asking.run_slot(each, slot, actor="olga")
+        requests.run_slot(each, slot, actor="olga")
 
 
 def test_a_slot_to_come_is_left_to_the_schedule():
     with pytest.raises(NotASlot, match="is not due yet"):
-        asking.run_slot(each, NOON + QUARTER, actor="olga")
+        requests.run_slot(each, NOON + QUARTER, actor="olga")
 
 
 def test_a_rehearsal_tells_what_is_free_and_what_is_taken_and_does_nothing():
     JobRunFactory(job_name="each", scheduled_for=NOON - QUARTER, status="failed")
     DueSlotFactory(job_name="each", scheduled_for=NOON - 2 * QUARTER)
 
-    found = asking.rehearse(each, NOON - 4 * QUARTER, NOON)
+    found = requests.preview_backfill(each, NOON - 4 * QUARTER, NOON)
 
     assert found.free == [NOON - 4 * QUARTER, NOON - 3 * QUARTER, NOON]
     assert found.taken == [NOON - 2 * QUARTER, NOON - QUARTER]
@@ -121,7 +121,7 @@ def test_a_rehearsal_tells_what_is_free_and_what_is_taken_and_does_nothing():
 def test_a_backfill_has_every_free_slot_run_one_after_the_other():
     JobRunFactory(job_name="each", scheduled_for=NOON - QUARTER, status="success")
 
-    asking.backfill(each, NOON - 3 * QUARTER, NOON - QUARTER, actor="olga")
+    requests.backfill(each, NOON - 3 * QUARTER, NOON - QUARTER, actor="olga")
 
     claim = handler.claim(W1)
     assert claim.values["scheduled_for"] == NOON - 3 * QUARTER
@@ -131,7 +131,7 @@ def test_a_backfill_has_every_free_slot_run_one_after_the_other():
 
 
 def test_a_backfill_is_not_merged_even_where_the_job_coalesces(at, jobs):
-    asking.backfill(morning, NOON - timedelta(days=3), NOON, actor="olga")
+    requests.backfill(morning, NOON - timedelta(days=3), NOON, actor="olga")
     at(NOON + timedelta(days=1))
     firing.fire(morning, actor=W1)
 
@@ -139,9 +139,9 @@ def test_a_backfill_is_not_merged_even_where_the_job_coalesces(at, jobs):
 
 
 def test_a_backfill_again_finds_nothing_left_to_do():
-    asking.backfill(each, NOON - 3 * QUARTER, NOON, actor="olga")
+    requests.backfill(each, NOON - 3 * QUARTER, NOON, actor="olga")
 
-    assert asking.backfill(each, NOON - 3 * QUARTER, NOON, actor="olga").free == []
+    assert requests.backfill(each, NOON - 3 * QUARTER, NOON, actor="olga").free == []
 
     assert DueSlot.objects.count() == 4
 
@@ -156,14 +156,14 @@ def test_a_backfill_again_finds_nothing_left_to_do():
 )
 def test_a_range_that_cannot_be_is_refused(first, last, why):
     with pytest.raises(NotASlot, match=why):
-        asking.backfill(each, first, last, actor="olga")
+        requests.backfill(each, first, last, actor="olga")
 
     assert not DueSlot.objects.exists()
 
 
 @pytest.mark.django_db(transaction=True)
 def test_of_two_who_ask_for_a_slot_one_gets_it(threads):
-    asked = threads.together([lambda: got(asking.run_slot, each, NOON, actor="olga") for _ in range(2)])
+    asked = threads.together([lambda: got(requests.run_slot, each, NOON, actor="olga") for _ in range(2)])
 
     assert sorted(asked) == ["DueSlot", "SlotTaken"]
     assert DueSlot.objects.count() == 1
@@ -174,7 +174,7 @@ def test_whoever_asks_while_the_slot_is_being_claimed_is_told_of_its_run(threads
     DueSlotFactory(job_name="each", scheduled_for=NOON)
 
     claiming = threads.hold(lambda: handler.claim(W1))
-    asking_for_it = threads.start(lambda: got(asking.run_slot, each, NOON, actor="olga"))
+    asking_for_it = threads.start(lambda: got(requests.run_slot, each, NOON, actor="olga"))
     asking_for_it.waits()
     claiming.commit()
     claiming.answer()

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from django.db.models import Q
 
-from schedules import asking, cron, firing, handler, history, job_runs, ledger, schedules
+from schedules import cron, firing, handler, history, job_runs, ledger, requests, scheduler
 from schedules.ledger import State
 from schedules.models import DueSlot, JobRun, ScheduledJob
 from tests.factories import W1, W2, DueSlotFactory, JobRunFactory, ScheduledJobFactory, expire_lease
@@ -186,7 +186,7 @@ def test_what_was_decided_first_of_a_slot_has_held(noon, at):
 def test_what_a_person_has_run_by_hand_stands_between_the_slots(noon, at):
     row = noon(FREQUENT)
     at(NOON + QUARTER + MINUTE)
-    asking.run_now(frequent, actor="olga", covers=NOON + QUARTER)
+    requests.run_now(frequent, actor="olga", covers=NOON + QUARTER)
     at(NOON + QUARTER + 2 * MINUTE)
     claim = handler.claim(W1)
 
@@ -201,7 +201,7 @@ def test_what_a_person_has_run_by_hand_stands_between_the_slots(noon, at):
 def test_who_has_asked_for_a_slot_is_still_told_when_it_was_pruned(noon, at):
     row = noon(FREQUENT)
     at(NOON + QUARTER + MINUTE)
-    asking.run_now(frequent, actor="olga", covers=NOON + QUARTER)
+    requests.run_now(frequent, actor="olga", covers=NOON + QUARTER)
     claim = handler.claim(W1)
     assert job_runs.succeed(claim)
     before = ledger.of(row, until=NOON + QUARTER + 2 * MINUTE, most=9)
@@ -217,7 +217,7 @@ def test_a_missed_slot_that_a_person_asks_for_waits_and_then_has_its_row(noon, a
     at(NOON + 2 * QUARTER - MINUTE)
     firing.fire(frequent, actor=W1)
     assert only(row, NOON + QUARTER).state == "misfired"
-    asking.run_slot(frequent, NOON + QUARTER, actor="olga")
+    requests.run_slot(frequent, NOON + QUARTER, actor="olga")
     assert (only(row, NOON + QUARTER).state, only(row, NOON + QUARTER).asked_by) == ("waiting", "olga")
 
     handler.claim(W1)
@@ -241,12 +241,12 @@ def test_a_job_that_the_code_has_no_more_has_no_slots_from_then_on(noon, at, set
     row = noon(FREQUENT)
     at(NOON + QUARTER)
     settings.JOBS = []
-    schedules.sync(actor=W1)
+    scheduler.sync(actor=W1)
     at(NOON + 3 * QUARTER)
 
     assert states(row) == [(NOON + QUARTER, "missed")]
     settings.JOBS = [FREQUENT]
-    schedules.sync(actor=W1)
+    scheduler.sync(actor=W1)
     assert states(row, NOON + 4 * QUARTER) == [(NOON + QUARTER, "missed"), (NOON + 4 * QUARTER, "expected")]
 
 
@@ -302,7 +302,7 @@ def test_the_latest_are_shown_with_the_next_ones(noon, at):
 def test_a_job_of_the_past_has_nothing_to_come(noon, at, settings):
     row = noon(FREQUENT)
     settings.JOBS = []
-    schedules.sync(actor=W1)
+    scheduler.sync(actor=W1)
     at(NOON + QUARTER)
     row.refresh_from_db()
 
@@ -394,14 +394,14 @@ class History:
         what = self.chance.choice(["now", "slot", "again", "range"])
         try:
             if what == "now":
-                asking.run_now(self.job, actor="olga")
+                requests.run_now(self.job, actor="olga")
             elif what == "range":
-                asking.backfill(self.job, behind, self.now, actor="olga")
+                requests.backfill(self.job, behind, self.now, actor="olga")
             elif slots and what == "slot":
-                asking.run_slot(self.job, self.chance.choice(slots), actor="olga")
+                requests.run_slot(self.job, self.chance.choice(slots), actor="olga")
             elif slots:
-                asking.run_now(self.job, actor="olga", covers=self.chance.choice(slots))
-        except asking.SlotTaken:
+                requests.run_now(self.job, actor="olga", covers=self.chance.choice(slots))
+        except requests.SlotTaken:
             pass
 
     def declare(self):
@@ -409,7 +409,7 @@ class History:
         if times != self.job.cron:
             self.job = replace(self.job, cron=times)
             self.monkeypatch.setattr("schedules.jobs._load", lambda paths: (self.job,))
-            schedules.sync(actor=W1)
+            scheduler.sync(actor=W1)
             self.eras.append((self.now, times))
 
     def die(self):

@@ -14,10 +14,10 @@ from django_q.conf import Conf
 from django_q.models import OrmQ, Schedule, Task
 from structlog.testing import capture_logs
 
-from schedules import asking, firing, history, schedules
+from schedules import firing, history, requests, scheduler
 from schedules.jobs import job_named
 from schedules.models import DueSlot, JobRun, ScheduledJob
-from schedules.schedules import FUNCTION, Scheduler
+from schedules.scheduler import FUNCTION, Scheduler
 from tests.factories import W1, W2, JobRunFactory, told
 from tests.schedules import declared
 from tests.schedules.declared import EACH, FREQUENT, MORNING, PATIENT
@@ -55,7 +55,7 @@ def test_a_second_sync_changes_nothing(jobs, at):
     jobs(FREQUENT)
     before = list(Schedule.objects.values()), list(ScheduledJob.objects.values())
 
-    schedules.sync(actor=W2)
+    scheduler.sync(actor=W2)
 
     assert (list(Schedule.objects.values()), list(ScheduledJob.objects.values())) == before
 
@@ -66,12 +66,12 @@ def test_a_job_with_other_times_has_no_slots_before_the_change(jobs, at, setting
     ScheduledJob.objects.update(cron="0 * * * *")
     at(NOON + QUARTER + MINUTE)
 
-    schedules.sync(actor=W1)
+    scheduler.sync(actor=W1)
 
     row = ScheduledJob.objects.get()
     assert (row.cron, row.decided_until) == ("*/15 * * * *", NOON + QUARTER + MINUTE)
     assert told(row) == ["JOB_DECLARED", "JOB_REDECLARED"]
-    assert schedules.fire_due(W1) == 0
+    assert scheduler.fire_due(W1) == 0
 
 
 def test_a_job_that_is_gone_from_the_code_has_no_schedule(jobs, at):
@@ -83,7 +83,7 @@ def test_a_job_that_is_gone_from_the_code_has_no_schedule(jobs, at):
     assert [s.name for s in Schedule.objects.all()] == ["frequent"]
     assert told(ScheduledJob.objects.get(name="each")) == ["JOB_DECLARED", "JOB_RETIRED"]
     at(NOON + QUARTER)
-    schedules.fire_due(W1)
+    scheduler.fire_due(W1)
     assert due() == [("frequent", NOON + QUARTER)]
 
 
@@ -96,7 +96,7 @@ def test_a_job_that_comes_back_begins_anew(jobs, at):
     jobs(EACH)
 
     assert told(ScheduledJob.objects.get()) == ["JOB_DECLARED", "JOB_RETIRED", "JOB_REDECLARED"]
-    assert schedules.fire_due(W1) == 0
+    assert scheduler.fire_due(W1) == 0
 
 
 def test_a_tick_fires_what_is_due_and_puts_its_schedule_to_the_next_slot(jobs, at):
@@ -113,7 +113,7 @@ def test_a_tick_fires_what_is_due_and_puts_its_schedule_to_the_next_slot(jobs, a
 def test_a_tick_with_nothing_due_does_not_ask_django_q(jobs, at, monkeypatch):
     at(NOON)
     jobs(FREQUENT)
-    monkeypatch.setattr(schedules, "SCHEDULER", "nowhere.to.be.found")
+    monkeypatch.setattr(scheduler, "SCHEDULER", "nowhere.to.be.found")
 
     assert Scheduler().tick(W1) == 0
 
@@ -165,7 +165,7 @@ def test_the_trouble_of_one_job_does_not_cost_the_others(jobs, at, monkeypatch):
 
     monkeypatch.setattr(firing, "fire", fire)
 
-    assert schedules.fire_due(W1) == 1
+    assert scheduler.fire_due(W1) == 1
 
     assert due() == [("frequent", NOON + QUARTER)]
 
@@ -185,7 +185,7 @@ def test_nothing_is_put_into_a_queue(jobs, at):
     jobs(FREQUENT)
     at(NOON + QUARTER)
 
-    schedules.fire_due(W1)
+    scheduler.fire_due(W1)
 
     assert not OrmQ.objects.exists()
     assert not Task.objects.exists()
@@ -196,7 +196,7 @@ def test_of_missed_slots_it_names_the_oldest_and_we_keep_the_latest(jobs, at):
     jobs(PATIENT)
     at(NOON + 5 * QUARTER)
 
-    schedules.fire_due(W1)
+    scheduler.fire_due(W1)
 
     assert due() == [("patient", NOON + 5 * QUARTER)]
 
@@ -206,7 +206,7 @@ def test_it_merges_missed_slots_of_a_job_that_does_not(jobs, at):
     jobs(EACH)
     at(NOON + 3 * QUARTER)
 
-    schedules.fire_due(W1)
+    scheduler.fire_due(W1)
 
     assert len(due()) == 3
 
@@ -219,7 +219,7 @@ def test_an_overrunning_job_is_not_started_again(jobs, at):
     JobRunFactory(job_name="patient", scheduled_for=NOON)
     for n in (1, 2):
         at(NOON + QUARTER + n * MINUTE)
-        schedules.fire_due(W1)
+        scheduler.fire_due(W1)
 
     assert JobRun.objects.filter(status="running").count() == 1
     assert len(due()) == 1
@@ -235,7 +235,7 @@ def test_a_schedule_that_it_cannot_read_holds_up_nobody(jobs, at, args):
     at(NOON + QUARTER)
 
     for _ in range(3):
-        schedules.fire_due(W1)
+        scheduler.fire_due(W1)
 
     assert due() == [("frequent", NOON + QUARTER)]
 
@@ -260,7 +260,7 @@ def test_a_schedule_of_somebody_else_is_never_run_and_holds_up_nobody(jobs, at, 
     Schedule.objects.filter(pk=row.pk).update(next_run=usual["next_run"] if row.cron else row.next_run)
     at(NOON + QUARTER)
 
-    schedules.fire_due(W1)
+    scheduler.fire_due(W1)
 
     assert declared.DONE == []
     assert due() == [("frequent", NOON + QUARTER)]
@@ -275,7 +275,7 @@ def test_our_own_schedule_rings_beside_that_of_somebody_else(jobs, at):
     at(NOON + QUARTER + MINUTE)
 
     with capture_logs() as lines:
-        schedules.fire_due(W1)
+        scheduler.fire_due(W1)
 
     assert lines == []
     assert list(Schedule.objects.filter(name__in=["frequent", "each"]).values_list("repeats", flat=True)) == [-1, -1]
@@ -286,7 +286,7 @@ def test_our_own_schedule_is_mended_when_somebody_has_written_to_it(jobs, at):
     jobs(FREQUENT)
     Schedule.objects.update(func="os.abort", args="(", cron="* * * * *", repeats=0, cluster="other", kwargs="x=")
 
-    schedules.sync(actor=W1)
+    scheduler.sync(actor=W1)
 
     found = Schedule.objects.get()
     assert (found.func, found.args, found.cron, found.repeats, found.cluster, found.kwargs) == (
@@ -303,7 +303,7 @@ def test_a_schedule_that_is_deleted_paused_or_late_costs_no_slot(jobs, at):
     Schedule.objects.filter(name="patient").update(next_run=NOON + timedelta(days=9))
     at(NOON + QUARTER)
 
-    schedules.fire_due(W1)
+    scheduler.fire_due(W1)
 
     assert [name for name, _ in due()] == ["each", "frequent", "patient"]
 
@@ -315,7 +315,7 @@ def test_two_schedules_of_one_name_become_one(jobs, at):
     first = Schedule.objects.get()
     Schedule.objects.create(name="frequent", func=FUNCTION, args="('frequent',)", next_run=NOON)
 
-    schedules.sync(actor=W1)
+    scheduler.sync(actor=W1)
 
     assert Schedule.objects.get() == first
 
@@ -329,7 +329,7 @@ def test_the_clock_of_this_host_does_not_count(jobs, at, monkeypatch, minutes):
     for moment, expected in ((NOON + QUARTER - MINUTE, 0), (NOON + QUARTER, 1), (NOON + QUARTER + MINUTE, 0)):
         at(moment)
         monkeypatch.setattr(timezone, "now", lambda moment=moment: moment + minutes * MINUTE)
-        assert schedules.fire_due(W1) == expected
+        assert scheduler.fire_due(W1) == expected
 
     assert due() == [("frequent", NOON + QUARTER)]
 
@@ -340,7 +340,7 @@ def test_it_reckons_in_utc_and_our_zones_are_our_own(jobs, at):
     jobs(MORNING)
     at(NOON + timedelta(hours=13, minutes=30))
 
-    schedules.fire_due(W1)
+    scheduler.fire_due(W1)
 
     assert due() == [("morning", datetime(2026, 3, 2, 1, 30, tzinfo=UTC))]
     assert Schedule.objects.get().next_run == datetime(2026, 3, 3, 1, 30, tzinfo=UTC)
@@ -352,7 +352,7 @@ def test_the_connection_that_it_has_closed_is_as_impatient_again(jobs, at):
     jobs(FREQUENT)
     at(NOON + QUARTER)
 
-    schedules.fire_due(W1)
+    scheduler.fire_due(W1)
 
     with connection.cursor() as cursor:
         cursor.execute("SHOW lock_timeout")
@@ -364,7 +364,7 @@ def test_many_at_once_hand_over_each_slot_once(jobs, at, threads):
     jobs(FREQUENT, EACH, PATIENT)
     at(NOON + QUARTER)
 
-    threads.together([lambda n=n: schedules.fire_due(f"w{n}") for n in range(4)])
+    threads.together([lambda n=n: scheduler.fire_due(f"w{n}") for n in range(4)])
 
     assert [name for name, _ in due()] == ["each", "frequent", "patient"]
 
@@ -372,8 +372,8 @@ def test_many_at_once_hand_over_each_slot_once(jobs, at, threads):
 def test_many_who_sync_at_once_leave_one_schedule_each(threads, settings):
     settings.JOBS = [FREQUENT, EACH]
 
-    threads.together([lambda n=n: schedules.sync(actor=f"w{n}") for n in range(4)])
-    schedules.sync(actor=W1)
+    threads.together([lambda n=n: scheduler.sync(actor=f"w{n}") for n in range(4)])
+    scheduler.sync(actor=W1)
 
     assert sorted(Schedule.objects.values_list("name", flat=True)) == ["each", "frequent"]
     assert sorted(ScheduledJob.objects.values_list("name", flat=True)) == ["each", "frequent"]
@@ -425,10 +425,10 @@ def test_a_decision_stays_when_the_process_dies_before_it_rings_for_workers(jobs
     at(NOON)
     jobs(FREQUENT)
     at(NOON + QUARTER)
-    schedules.fire_due(W1)
+    scheduler.fire_due(W1)
 
     assert history.decide(ScheduledJob.objects.get(), clock.now())
-    assert schedules.fire_due(W2) == 0
+    assert scheduler.fire_due(W2) == 0
     assert due() == [("frequent", NOON + QUARTER)]
 
 
@@ -439,17 +439,17 @@ def test_a_clock_that_was_set_ahead_for_a_while_stops_no_job(jobs, at):
     at(NOON)
     jobs(FREQUENT)
     at(NOON + timedelta(days=30))
-    schedules.fire_due(W1)
+    scheduler.fire_due(W1)
     DueSlot.objects.all().delete()
     at(NOON + MINUTE)
 
-    schedules.sync(actor=W1)
+    scheduler.sync(actor=W1)
 
     row = ScheduledJob.objects.get()
     assert row.decided_until == NOON + MINUTE
     assert told(row)[-1] == "JOB_SET_BACK"
     at(NOON + QUARTER)
-    schedules.fire_due(W1)
+    scheduler.fire_due(W1)
     assert due() == [("frequent", NOON + QUARTER)]
 
 
@@ -470,7 +470,7 @@ def test_what_is_due_by_the_old_times_of_a_job_is_handed_over_before_the_new_one
     ScheduledJob.objects.update(cron="10 * * * *")
     at(NOON + 20 * MINUTE)
 
-    schedules.sync(actor=W1)
+    scheduler.sync(actor=W1)
 
     assert due() == [("patient", NOON + 10 * MINUTE)]
     assert told(ScheduledJob.objects.get())[-1] == "JOB_REDECLARED"
@@ -481,7 +481,7 @@ def test_whoever_asks_with_another_version_of_the_code_does_not_change_the_times
     jobs(FREQUENT)
     ScheduledJob.objects.update(cron="10 * * * *")
 
-    asking.run_now(job_named("frequent"), actor="olga")
+    requests.run_now(job_named("frequent"), actor="olga")
 
     row = ScheduledJob.objects.get()
     assert (row.cron, row.decided_until, told(row)[-1]) == ("10 * * * *", NOON, "SLOTS_ASKED_FOR")
@@ -493,8 +493,8 @@ def test_times_that_cannot_be_read_hold_up_no_other_job(jobs, at):
     ScheduledJob.objects.filter(name="each").update(cron="nonsense")
     at(NOON + QUARTER)
 
-    schedules.fire_due(W1)
-    schedules.sync(actor=W1)
+    scheduler.fire_due(W1)
+    scheduler.sync(actor=W1)
 
     assert due() == [("frequent", NOON + QUARTER)]
 
@@ -508,8 +508,8 @@ def test_a_locked_job_holds_up_no_other_one(jobs, at, threads):
     held = threads.hold(lambda: ScheduledJob.objects.select_for_update().get(name="each"))
     be_impatient()
 
-    schedules.sync(actor=W1)
-    schedules.fire_due(W1)
+    scheduler.sync(actor=W1)
+    scheduler.fire_due(W1)
 
     held.roll_back()
     assert due() == [("frequent", NOON + QUARTER)]

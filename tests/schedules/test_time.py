@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from django.conf import settings
 
-from schedules import asking, cron, firing, handler, job_runs, lease, schedules
+from schedules import cron, firing, handler, job_runs, lease, requests, scheduler
 from schedules.job_runs import Refusal
 from schedules.models import DueSlot, JobRun, ScheduledJob, SchedulerLease
 from tests.covered import not_there
@@ -148,14 +148,14 @@ def test_a_clock_that_is_set_forward_ends_no_slot_that_has_just_begun(jobs, fres
 
     fresh_clock(NOON + HOUR)
 
-    assert schedules.skip_stale(W2) == 0
+    assert scheduler.skip_stale(W2) == 0
     assert recovery.rescue_expired([work_type_named("job_run")], W2) == 0
     assert firing.fire(frequent, actor=W2) == 1
     assert job_runs.succeed(claim)
     # By then, every living worker has had time to renew its leases.
     other = JobRunFactory(job_name="frequent", scheduled_for=NOON + QUARTER, created_at=NOON)
     monkeypatch.setattr(clock, "_jumped_at", time.monotonic() - settings.ADE_LEASE_SECONDS - 1)
-    assert schedules.skip_stale(W2) == 1
+    assert scheduler.skip_stale(W2) == 1
     assert JobRun.objects.get(pk=other.pk).status == "skipped_timeout"
 
 
@@ -266,7 +266,7 @@ def test_a_worker_that_was_asleep_across_five_slots_does_what_each_job_declares(
     jobs(FREQUENT, PATIENT, EACH, MORNING)
     at(NOON + 5 * QUARTER + 6 * MINUTE)
 
-    schedules.Scheduler().tick(W1)
+    scheduler.Scheduler().tick(W1)
 
     slots = [NOON + n * QUARTER for n in range(1, 6)]
     assert due() == {("patient", slots[-1]), *(("each", slot) for slot in slots)}
@@ -329,12 +329,12 @@ def test_a_slot_is_stale_by_when_it_was_claimed_and_not_by_how_long_it_has_waite
     """E9: it had been due for hours before it could start."""
     at(NOON)
     jobs(FREQUENT)
-    asking.run_slot(frequent, NOON - 5 * HOUR, actor="olga")
+    requests.run_slot(frequent, NOON - 5 * HOUR, actor="olga")
     age(DueSlot.objects.get(), 4 * 3600)
     claim = handler.claim(W1)
     at(NOON + frequent.stale_after)
 
-    assert schedules.skip_stale(W2) == 0
+    assert scheduler.skip_stale(W2) == 0
 
     assert job_runs.succeed(claim)
 
@@ -346,7 +346,7 @@ def test_a_slot_that_takes_longer_than_it_may_is_given_up_at_twice_that(jobs, at
     run = JobRunFactory(job_name="frequent", scheduled_for=NOON)
     at(NOON + 2 * frequent.max_runtime + timedelta(seconds=1))
 
-    assert schedules.skip_stale(W2) == 1
+    assert scheduler.skip_stale(W2) == 1
 
     assert JobRun.objects.get(pk=run.pk).status == "skipped_timeout"
 
@@ -355,7 +355,7 @@ def test_slots_that_are_due_at_the_same_moment_run_in_their_order(jobs, at):
     """E10: a backfill inserts its range in one statement, with the same timestamp for all."""
     at(NOON)
     jobs(EACH)
-    asking.backfill(each, NOON - 5 * HOUR, NOON, actor="olga")
+    requests.backfill(each, NOON - 5 * HOUR, NOON, actor="olga")
     assert len(set(DueSlot.objects.values_list("due_at", flat=True))) == 1
     ran = []
 

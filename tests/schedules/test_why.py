@@ -3,7 +3,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from schedules import handler, history, schedules
+from schedules import handler, history, scheduler
 from schedules.models import DueSlot, JobRun, ScheduledJob, SchedulerLease
 from schedules.why import explain, explain_due
 from tests.factories import W1, DueSlotFactory, JobRunFactory
@@ -165,7 +165,7 @@ def test_nobody_looks_at_the_schedules_for_no_worker_is_to(row, worker):
 
 
 def test_somebody_looks_at_the_schedules(row, worker):
-    schedules.lease.take(worker.owner)
+    scheduler.lease.take(worker.owner)
 
     explanation = explain(row)
 
@@ -175,7 +175,7 @@ def test_somebody_looks_at_the_schedules(row, worker):
 
 
 def test_a_slot_that_is_running_does_not_hold_what_is_not_due_yet(row, worker):
-    schedules.lease.take(worker.owner)
+    scheduler.lease.take(worker.owner)
     JobRunFactory(job_name="frequent", owner="w9")
 
     explanation = explain(row)

@@ -26,7 +26,7 @@ from feeds.retention.cleanup import all_policies
 from runs import lifecycle as runs
 from runs import work_types as run_kinds
 from runs.models import Run
-from schedules import asking, firing, job_runs
+from schedules import firing, job_runs, requests
 from schedules import handler as job_lane
 from schedules import work_types as job_kinds
 from schedules.jobs import JobContext
@@ -127,7 +127,7 @@ def live_a_brief():
 
 def live_a_clustering():
     """Run a slot of the job through its handler, as a worker does."""
-    asking.run_now(EVENT_CLUSTERING, actor=OWNER)
+    requests.run_now(EVENT_CLUSTERING, actor=OWNER)
     work_off(job_kinds.JOB_RUN)
 
 

@@ -24,7 +24,7 @@ from feeds.retention.cleanup import all_policies
 from runs import gates
 from runs import lifecycle as runs
 from runs.models import Run
-from schedules import asking, firing, history, job_runs
+from schedules import firing, history, job_runs, requests
 from schedules import handler as job_lane
 from schedules.jobs import JobContext
 from schedules.models import ScheduledJob
@@ -234,7 +234,7 @@ def finish_clusters():
     """Skip this slow step unless only clustering is left to do."""
     if len(events_told()) == 1:
         return
-    asking.run_now(EVENT_CLUSTERING, actor=W2)
+    requests.run_now(EVENT_CLUSTERING, actor=W2)
     while claim := job_lane.claim(W2):
         job_lane.succeed(claim, job_lane.do(claim))
 

@@ -9,7 +9,7 @@ from feeds.fetching.posting import post
 from tests.feeds.authority import Authority
 from tests.feeds.servers import Server, answering
 from webhooks import addresses, hooks
-from webhooks.hooks import Refused
+from webhooks.hooks import ActionRefused
 
 pytestmark = pytest.mark.edge
 
@@ -44,7 +44,7 @@ def closed(settings):
     ],
 )
 def test_where_no_receiver_may_lie(closed, url):
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(ActionRefused) as refused:
         hooks.validate({"url": url})
 
     assert refused.value.code == "invalid_request"

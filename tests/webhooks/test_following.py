@@ -23,7 +23,7 @@ from webhooks.lifecycle import DELIVERY_STATES
 from webhooks.models import Delivery, WebhookTail
 from work import lifecycle, tail
 from work.models import Event
-from work.operations import written
+from work.operations import encoding
 
 pytestmark = [pytest.mark.edge, pytest.mark.django_db]
 URL = "https://hooks.example.com/ade"
@@ -52,7 +52,7 @@ def test_the_end_of_a_run_is_delivered(everything, configuration, status):
     told = delivery.payload
     assert (told["subject"], told["status"]) == ({"kind": "run", "id": run.pk}, status)
     assert told["workspace_id"] == run.workspace_id
-    assert told["finished_at"] == written.moment(run.finished_at)
+    assert told["finished_at"] == encoding.moment(run.finished_at)
     assert told["links"] == {
         "self": f"/api/v1/runs/{run.pk}",
         "configuration": f"/api/v1/configurations/{run.configuration_id}",

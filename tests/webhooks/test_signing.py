@@ -9,7 +9,7 @@ from tests.factories import DeliveryFactory, events_of, write
 from tests.feeds import servers
 from tests.webhooks.told import send_next
 from webhooks import hooks, signing
-from webhooks.hooks import Refused
+from webhooks.hooks import ActionRefused
 from work import clock
 
 pytestmark = [pytest.mark.edge, pytest.mark.django_db]
@@ -83,7 +83,7 @@ def test_after_a_rotation_both_secrets_are_good_for_a_day(is_from_ade, told, web
 def test_to_rotate_again_in_that_time_one_says_which_of_two_secrets_ends(is_from_ade, told, webhook, drop):
     secrets = {"earlier": signing.secret_of(webhook.salt), "newest": hooks.rotate(webhook, actor="olga")}
     webhook.refresh_from_db()
-    with pytest.raises(Refused, match=r"Two secrets are valid until .* UTC\. Choose the one to drop"):
+    with pytest.raises(ActionRefused, match=r"Two secrets are valid until .* UTC\. Choose the one to drop"):
         hooks.rotate(webhook, actor="olga")
 
     after = hooks.rotate(webhook, drop=drop, actor="olga")

@@ -36,7 +36,9 @@ def test_the_request_is_in_the_row_and_in_the_history(worker):
     assert (worker.drain_requested_by, worker.drain_reason) == ("olga", "a new version")
     assert (worker.state, worker.is_draining) == ("alive", True)
     assert told_of(worker) == [("WORKER_DRAIN_REQUESTED", "olga", "a new version")]
-    assert draining.said(worker, Outcome.DRAINING).startswith(f"{worker.owner} is draining: it claims nothing more")
+    assert draining.describe_outcome(worker, Outcome.DRAINING).startswith(
+        f"{worker.owner} is draining: it claims nothing more"
+    )
 
 
 def test_who_asks_second_is_told_who_was_first(worker):
@@ -49,7 +51,7 @@ def test_who_asks_second_is_told_who_was_first(worker):
     assert (worker.drain_requested_at, worker.drain_reason) == (since, "first")
     assert len(told_of(worker)) == 1
     said = f"{worker.owner} is already draining: ada requested it at {since:%Y-%m-%d %H:%M:%S} UTC."
-    assert draining.said(worker, Outcome.WAS_DRAINING) == said
+    assert draining.describe_outcome(worker, Outcome.WAS_DRAINING) == said
 
 
 def test_a_worker_that_has_stopped_cannot_drain(worker):
@@ -59,7 +61,7 @@ def test_a_worker_that_has_stopped_cannot_drain(worker):
     assert draining.drain(stale, actor="olga") == Outcome.NOT_ALIVE
 
     assert stale.drain_requested_at is None
-    assert "cannot drain: it stopped at" in draining.said(stale, Outcome.NOT_ALIVE)
+    assert "cannot drain: it stopped at" in draining.describe_outcome(stale, Outcome.NOT_ALIVE)
     assert [kind for kind, *_ in told_of(worker)] == ["WORKER_STOPPED"]
 
 
@@ -68,7 +70,7 @@ def test_a_worker_that_is_silent_cannot_drain(worker, settings):
 
     assert draining.drain(worker, actor="olga") == Outcome.NOT_ALIVE
 
-    assert "cannot drain: it has sent no heartbeat since" in draining.said(worker, Outcome.NOT_ALIVE)
+    assert "cannot drain: it has sent no heartbeat since" in draining.describe_outcome(worker, Outcome.NOT_ALIVE)
     assert told_of(worker) == []
 
 
@@ -95,7 +97,7 @@ def test_whoever_drains_is_alive_and_has_no_slots(worker):
 
     assert list(Worker.objects.alive().order_by("pk")) == [worker, other]
     assert list(Worker.objects.available()) == [other]
-    assert (health.slots().workers, health.slots().of_kinds) == (2, {"errand": 1})
+    assert (health.concurrency().workers, health.concurrency().of_kinds) == (2, {"errand": 1})
 
 
 def test_a_long_name_is_cut_to_what_its_column_has_room_for(worker):
@@ -130,5 +132,5 @@ def test_what_is_foreseen_is_what_becomes_of_it(worker, settings, make, outcome)
     make(worker, settings)
     worker.refresh_from_db()
 
-    assert draining.wish().foreseen(worker) == outcome
+    assert draining.operation().foreseen(worker) == outcome
     assert draining.drain(worker, actor="olga") == outcome

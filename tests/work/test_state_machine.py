@@ -219,7 +219,7 @@ def test_the_constraints_name_the_claimed_and_the_terminal_statuses(states):
 
     assert ("'status'" in lease) == (model.CLAIMED is not None)
     assert model.CLAIMED is None or f"('status', '{model.CLAIMED}')" in lease
-    assert f"('status__in', {sorted(model.TERMINAL)})" in end
+    assert f"('status__in', {sorted(map(str, model.TERMINAL))})" in end
 
 
 def test_a_move_of_the_holder_needs_a_holder_and_no_other_move_takes_one(db):

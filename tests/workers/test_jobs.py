@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from django.conf import settings
 
-from schedules import asking
+from schedules import requests
 from schedules.models import DueSlot, JobRun, ScheduledJob, SchedulerLease
 from tests.factories import events_of, told
 from tests.processes import database_url
@@ -36,7 +36,7 @@ class Place:
 
     def wanted(self):
         """Request a slot for now; return its time."""
-        return asking.run_now(JOB, actor="olga").scheduled_for
+        return requests.run_now(JOB, actor="olga").scheduled_for
 
     def witnessed(self, what):
         """Return (slot, pid) of all slots that have begun, or ended, in order."""

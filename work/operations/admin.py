@@ -17,7 +17,7 @@ from work.boots import WORKER_STATES
 from work.models import Event, Worker
 from work.operations import bulk
 from work.operations.commands import clean
-from work.operations.numbers import id_of
+from work.operations.ids import id_of
 from work.operations.previews import Operation, RowResult, apply
 from work.state_machine import StateMachine
 from work.work_types import all_work_types, other_subjects
@@ -69,7 +69,7 @@ def choice_filter(name: str, choices: Callable[[], Lookups], narrow: Callable[[A
     return ChoiceFilter
 
 
-def of_one(name: str) -> Any:
+def related_filter(name: str) -> Any:
     """Make a list filter by a related row. The list does not offer it, but the page of that row links to the list with
     it.
     """
@@ -209,7 +209,7 @@ class VerbAdmin(SubjectAdmin):
 
     def do_each(self, request: HttpRequest, verb: str, rows: Any, operation: Operation) -> HttpResponse | None:
         """Apply the verb to one row at once. For rows selected in a list, answer with the preview page first."""
-        if bulk.is_chosen_in_a_list(request):
+        if bulk.is_selected_in_a_list(request):
             return bulk.answer(self, request, verb, rows, operation)
         results: list[RowResult] = []
         apply(rows, operation, self.operated(request), results, actor=request.user.get_username(), reason="")
@@ -284,7 +284,7 @@ class WorkerAdmin(VerbAdmin):
 
     @admin.action(description="Drain", permissions=["operate"])
     def drain(self, request: HttpRequest, rows: Any) -> HttpResponse | None:
-        return self.do_each(request, "drain", rows, draining.wish())
+        return self.do_each(request, "drain", rows, draining.operation())
 
 
 def _subject_kinds() -> list[str]:

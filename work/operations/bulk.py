@@ -22,8 +22,8 @@ from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html, format_html_join
 
 from work.operations import once, previews
-from work.operations.numbers import id_of
-from work.operations.outcomes import DONE, Outcome, ahead, sentence
+from work.operations.ids import id_of
+from work.operations.outcomes import DONE, Outcome, forecast, sentence
 from work.operations.previews import Operation, RowResult, apply, preview
 
 # How many new rows a message names, and how many rows a preview lists.
@@ -54,7 +54,7 @@ class _Form:
         return repeated | {"once": once.new_key()} | values
 
 
-def is_chosen_in_a_list(request: HttpRequest) -> bool:
+def is_selected_in_a_list(request: HttpRequest) -> bool:
     return ACTION_CHECKBOX_NAME in request.POST
 
 
@@ -108,7 +108,7 @@ def _preview_page(site: Any, request: HttpRequest, verb: str, rows: Any, operati
         "said": result.message,
         "will_do": will_do,
         "button": label if result.is_cut else f"{label}: {will_do:,} {kind}",
-        "each": [(each.row, ahead(each.outcome), each.outcome in DONE) for each in result.each[:MOST_SHOWN]],
+        "each": [(each.row, forecast(each.outcome), each.outcome in DONE) for each in result.each[:MOST_SHOWN]],
         "hidden": len(result.each) - MOST_SHOWN,
         "is_cut": result.is_cut,
         "is_in_pieces": len(result.each) > previews.MOST_AT_ONCE,
@@ -168,7 +168,7 @@ def _do_batch(site: Any, request: HttpRequest, verb: str, rows: Any, operation: 
             "verb": verb,
             "label": getattr(site, verb).short_description,
             "reason": form.reason,
-            "rows": previews.told(results, _page_of),
+            "rows": previews.storable_rows(results, _page_of),
             "so_far": so_far,
             "has_more": has_more,
             "rehearsed": previewed,

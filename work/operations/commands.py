@@ -20,8 +20,8 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import InterfaceError, OperationalError, connections
 
 from work.models import Event
+from work.operations.encoding import Encoder
 from work.operations.outcomes import DONE, Outcome
-from work.operations.written import Encoder
 
 # The maximum length of an event's actor, minus the words around the name.
 LONGEST_NAME = 170

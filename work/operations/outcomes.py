@@ -143,30 +143,30 @@ def of_cancel(states: StateMachine, before: str, after: str) -> Outcome:
     return Outcome.CANCELLED if after == states["cancel"].target else Outcome.ENDED
 
 
-def of_cancel_ahead(states: StateMachine, status: str) -> Outcome:
+def preview_cancel(states: StateMachine, status: str) -> Outcome:
     """Return the outcome that a cancel of a row in this status would have."""
     if status in states["cancel"].origins:
         return Outcome.CANCELLED
     return Outcome.ASKED if status in states["request_cancel"].origins else Outcome.ENDED
 
 
-def of_pause_ahead(row: Any) -> Outcome:
+def preview_pause(row: Any) -> Outcome:
     return Outcome.WAS_PAUSED if row.paused_at else Outcome.PAUSED
 
 
-def of_resume_ahead(row: Any) -> Outcome:
+def preview_resume(row: Any) -> Outcome:
     return Outcome.RESUMED if row.paused_at else Outcome.NOT_PAUSED
 
 
-def ahead(outcome: Outcome, number: int = 1) -> str:
+def forecast(outcome: Outcome, number: int = 1) -> str:
     return _AHEAD[outcome][number != 1]
 
 
-def rehearsed(outcomes: "Counter[Outcome]", of_what: str = "selected") -> str:
+def preview_sentence(outcomes: "Counter[Outcome]", of_what: str = "selected") -> str:
     """Summarise a preview, as in "Of 240 selected, 180 will be cancelled, 52 have already finished,
     8 cannot be changed by you."
     """
-    clauses = [f"{number:,} {ahead(outcome, number)}" for outcome in Outcome if (number := outcomes[outcome])]
+    clauses = [f"{number:,} {forecast(outcome, number)}" for outcome in Outcome if (number := outcomes[outcome])]
     return f"Of {outcomes.total():,} {of_what}, {', '.join(clauses)}." if clauses else f"None {of_what}."
 
 

@@ -13,7 +13,7 @@ from django.http import HttpResponse
 
 from work.operations import spreadsheets
 from work.operations.commands import clean
-from work.operations.outcomes import Outcome, rehearsed
+from work.operations.outcomes import Outcome, preview_sentence
 
 # Limit for the rows of one click, because a person and a web process wait for it.
 MOST_AT_ONCE = 1000
@@ -63,7 +63,7 @@ class Preview:
 
     @property
     def message(self) -> str:
-        return rehearsed(self.outcomes, "oldest matches" if self.is_cut else "selected")
+        return preview_sentence(self.outcomes, "oldest matches" if self.is_cut else "selected")
 
 
 class RowResult(NamedTuple):
@@ -105,7 +105,9 @@ def apply(
         results.append(RowResult(row.pk, name, outcome, made))
 
 
-def told(results: Iterable[RowResult], page_of: Callable[[Model], str]) -> list[tuple[int, str, str, str, str]]:
+def storable_rows(
+    results: Iterable[RowResult], page_of: Callable[[Model], str]
+) -> list[tuple[int, str, str, str, str]]:
     """Return the results in a form that can be stored: id, name, outcome, and the title and page of the new row."""
     rows = []
     for id, name, outcome, made in results:

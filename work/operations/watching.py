@@ -10,7 +10,7 @@ from django.core.exceptions import ObjectDoesNotExist
 
 from work.models import Event
 from work.operations.commands import AddVerb, Answer, NounCommand, Row, add_ids, clean, fields, identifier, not_found
-from work.operations.written import Encoder
+from work.operations.encoding import Encoder
 from work.state_machine import StateMachine
 from work.why import Explanation
 

@@ -7,7 +7,7 @@ from django.conf import settings
 
 from builds import environments, lifecycle, why
 from builds.commands import find_configuration
-from builds.environments import Stored
+from builds.environments import StoredEnvironment
 from builds.lifecycle import BUILD_STATES
 from builds.models import Build
 from work.operations.commands import (
@@ -128,7 +128,7 @@ class Command(WatchedCommand):
         removed, in_use = _rows_of(pruned.removed), _rows_of(pruned.in_use)
         freed = sum(each.size_bytes for each in pruned.removed)
         # A preview removes nothing, but reports the size as if it had.
-        left = sum(each.size_bytes for each in environments.stored()) - (freed if rehearse else 0)
+        left = sum(each.size_bytes for each in environments.all_environments()) - (freed if rehearse else 0)
         data = {"rehearsed": rehearse, "removed": removed, "in_use": in_use, "freed_bytes": freed, "left_bytes": left}
         rows = [row | {"result": "would be removed" if rehearse else "removed"} for row in removed]
         rows += [row | {"result": "kept: in use"} for row in in_use]
@@ -144,7 +144,7 @@ def number(text: str) -> int:
     return int(text)
 
 
-def _rows_of(stored: list[Stored]) -> list[dict[str, Any]]:
+def _rows_of(stored: list[StoredEnvironment]) -> list[dict[str, Any]]:
     builds = Build.objects.filter(fingerprint__in={each.fingerprint for each in stored})
     rows = builds.values_list("fingerprint", "configuration__workspace__name", "configuration__name")
     names: dict[str, list[str]] = {}

@@ -3,7 +3,7 @@ from pathlib import Path
 from typing import Any
 
 from documents import field_commands, intake, reprocessing, search_commands, why
-from documents.intake import AlreadyThere, Refused
+from documents.intake import DuplicateFile, Refused
 from documents.models import Document, DocumentProcessingJob, Stage
 from work.operations.commands import (
     AddVerb,
@@ -106,7 +106,7 @@ class Command(NounCommand):
             id, result, message = None, ADDED, None
             try:
                 id = intake.add_file(into, path, actor=actor_of(actor), again=again).pk
-            except AlreadyThere as refused:
+            except DuplicateFile as refused:
                 # Show the document with the same bytes.
                 id, result, message = refused.document.pk, refused.code, str(refused)
             except Refused as refused:
@@ -168,7 +168,7 @@ class Command(NounCommand):
             raise Failure("Give either ids or --workspace, not both.", Exit.USAGE, "usage")
         if workspace:
             into = find_workspace(workspace)
-            chosen = reprocessing.chosen(into, status, is_of_another_model=model_other_than_current)
+            chosen = reprocessing.select(into, status, is_of_another_model=model_other_than_current)
             documents = {document.pk: document for document in chosen.only(*PREVIEW_FIELDS)[:limit]}
         else:
             documents = Document.objects.only(*PREVIEW_FIELDS).in_bulk(ids)
@@ -176,8 +176,8 @@ class Command(NounCommand):
 
         def again(document: Document) -> tuple[Outcome, Row]:
             if rehearse:
-                return reprocessing.foreseen(document), {}
-            return reprocessing.again(document, actor=actor_of(actor), in_bulk=in_bulk), {}
+                return reprocessing.preview(document), {}
+            return reprocessing.reprocess(document, actor=actor_of(actor), in_bulk=in_bulk), {}
 
         result = of_each("document", ids or documents, documents, again)
         outcomes = Counter(row["result"] for row in result.data["documents"])

@@ -7,7 +7,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import Count
 
 from documents import lifecycle, retention
-from documents.commands import row_of
+from documents.commands import preview_row
 from documents.models import MOST_DAYS
 from work.operations.commands import (
     AddVerb,
@@ -96,8 +96,8 @@ class Command(NounCommand):
         self, *, workspace: str, days: int | str, rehearse: bool, yes: bool, actor: str | None, **_: Any
     ) -> Answer:
         row, new_days = find_workspace(workspace), None if days == OFF else int(days)
-        due = retention.rehearse(row, new_days)
-        data = {"rehearsed": rehearse} | row_of(row, new_days, due)
+        due = retention.preview(row, new_days)
+        data = {"rehearsed": rehearse} | preview_row(row, new_days, due)
         if not rehearse:
             if due.documents and not yes and retention.is_shorter(new_days, row.document_retention_days):
                 message = (

@@ -3,8 +3,8 @@ from typing import Any
 
 from django.db.models import Count
 
+from feeds.briefs.pages import page_of, with_items
 from feeds.briefs.plain import text_of
-from feeds.briefs.reading import page_of, with_items
 from feeds.models import Brief
 from work.operations.commands import LARGEST_ID, AddVerb, Answer, NounCommand, add_limit, not_found, table
 

@@ -102,7 +102,7 @@ class Command(NounCommand):
         feeds = list(matches.order_by("-id")[:limit])
         rows = [_row(feed) for feed in feeds]
         lines = [
-            row | {"state": feed_status.how(feed), "next_check": feed_status.when(feed)}
+            row | {"state": feed_status.state_text(feed), "next_check": feed_status.next_check_text(feed)}
             for row, feed in zip(rows, feeds, strict=True)
         ]
         return Answer({"feeds": rows}, table(lines, "id", "state", "next_check", "title", "url"))
@@ -116,7 +116,7 @@ class Command(NounCommand):
         newest = list(articles.order_by("-id").values(*ARTICLE_COLUMNS)[:MOST_NAMED])
         events = events_about("feed", id, EVENTS)
         number_text = f"over {MOST_COUNTED}" if number > MOST_COUNTED else str(number)
-        about = fields(_row(feed) | {"state": feed_status.how(feed), "articles": number_text})
+        about = fields(_row(feed) | {"state": feed_status.state_text(feed), "articles": number_text})
         parts = [about, table(newest, "id", "seen_at", "published_at", "title"), history(events)]
         data = _row(feed) | {"articles": number, "newest": newest, "events": events}
         return Answer(data, "\n\n".join(parts))
@@ -138,7 +138,7 @@ class Command(NounCommand):
             entries = opml.read(_read_list(file))
         except BadOpml as bad:
             raise Failure(f"{file}: {bad}", Exit.REFUSED, "bad_list", path=file) from bad
-        results = list(sources.take_in(entries, actor=actor_of(actor), rehearse=rehearse))
+        results = list(sources.import_entries(entries, actor=actor_of(actor), rehearse=rehearse))
         rows = [
             {"id": each.feed_id, "result": each.result, "line": each.entry.line, "url": each.entry.url}
             | {"title": each.entry.title, "message": each.message or None}

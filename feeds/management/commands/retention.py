@@ -4,7 +4,7 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from documents import retention
-from documents.commands import row_of
+from documents.commands import preview_row
 from feeds.retention.cleanup import all_policies
 from work.operations.commands import Answer, OperatorCommand, actor_of, add_actor, table
 from work.pruning import Due, Policy
@@ -48,13 +48,13 @@ class Command(OperatorCommand):
 def _documents_row(workspace: Workspace, *, rehearse: bool, actor: str) -> dict[str, Any]:
     days = workspace.document_retention_days
     if rehearse:
-        return row_of(workspace, days, retention.rehearse(workspace, days))
+        return preview_row(workspace, days, retention.preview(workspace, days))
     purged = [document for document in retention.purge(workspace, actor=actor) if document is not None]
-    left = retention.rehearse(workspace, days)
+    left = retention.preview(workspace, days)
     size_bytes = sum(document["size_bytes"] for document in purged)
     # `kept` includes documents that were in use just now.
     done = {"documents": len(purged), "size_bytes": size_bytes, "kept": left.kept + left.documents, "sample": []}
-    return row_of(workspace, days, left) | done
+    return preview_row(workspace, days, left) | done
 
 
 def _policy_row(policy: Policy, *, rehearse: bool, actor: str) -> dict[str, Any]:

@@ -90,7 +90,7 @@ class Command(NounCommand):
         match = find_configuration(configuration)
         others: list[str] = []
         try:
-            package = configurations.packed(match)
+            package = configurations.package_of(match)
             if path.suffix.lower() != ".zip":
                 others = packages.write_directory(package, path, force=force)
             else:
@@ -126,7 +126,7 @@ class Command(NounCommand):
             if Path(wanted).exists():
                 package = _read(Path(wanted))
             else:
-                package = configurations.packed(find_configuration(wanted))
+                package = configurations.package_of(find_configuration(wanted))
                 if problems := list(packages.problems_of(package)):
                     raise BadPackage(problems)
         except BadPackage as bad:

@@ -6,10 +6,10 @@ from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
-from schedules import asking, history, job_status, ledger, why
-from schedules.asking import NotASlot, SlotTaken
+from schedules import history, job_status, ledger, requests, why
 from schedules.jobs import Job, UnknownJob, job_named
 from schedules.models import DueSlot, JobRun, ScheduledJob
+from schedules.requests import NotASlot, SlotTaken
 from work import clock
 from work.operations.commands import (
     AddVerb,
@@ -150,9 +150,9 @@ class Command(NounCommand):
         job, person = _job(name), actor_of(actor)
         with _refusals(job):
             if slot is not None:
-                due = asking.run_slot(job, slot, actor=person)
+                due = requests.run_slot(job, slot, actor=person)
             else:
-                due = asking.run_now(job, actor=person, covers=again)
+                due = requests.run_now(job, actor=person, covers=again)
         explanation = why.explain_due(due)
         data = {"job": name, "slot": due.scheduled_for, "covers": due.covers, "why": explanation.to_json()}
         if not wait:
@@ -177,9 +177,9 @@ class Command(NounCommand):
         job = _job(name)
         with _refusals(job):
             if rehearse:
-                slots = asking.rehearse(job, since, until)
+                slots = requests.preview_backfill(job, since, until)
             else:
-                slots = asking.backfill(job, since, until, actor=actor_of(actor))
+                slots = requests.backfill(job, since, until, actor=actor_of(actor))
         then = "would run" if rehearse else "are due and will run one after another, oldest first"
         summary = f"{len(slots.free)} slots {then}; {len(slots.taken)} already ran or are waiting."
         data = {"rehearsed": rehearse, "job": name, "free": slots.free, "taken": slots.taken}

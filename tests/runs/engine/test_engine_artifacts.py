@@ -158,13 +158,13 @@ def test_what_was_checked_is_what_is_kept_though_its_name_leads_elsewhere_by_the
 
 
 def test_a_storage_that_fails_half_way_keeps_nothing(lane, monkeypatch):
-    class Full(artifacts.Hashed):
+    class Full(artifacts.HashingFile):
         def chunks(self, chunk_size=None):
             yield b"half"
             if self.name == "b.txt":
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(artifacts, "Hashed", Full)
+    monkeypatch.setattr(artifacts, "HashingFile", Full)
     run = lane.execute("artifact:a.txt=first", "artifact:b.txt=second")
     monkeypatch.undo()
 

@@ -2,7 +2,7 @@ from argparse import ArgumentParser
 from typing import Any
 
 from webhooks import hooks
-from webhooks.hooks import Refused
+from webhooks.hooks import ActionRefused
 from webhooks.lifecycle import EARLIER, NEWEST
 from webhooks.models import Delivery, Topic, Webhook
 from work.operations.commands import (
@@ -83,7 +83,7 @@ class Command(NounCommand):
         owner = find_workspace(workspace)
         try:
             webhook, secret = hooks.add(owner, name, url, topics or Topic.values, actor=actor_of(actor))
-        except Refused as refused:
+        except ActionRefused as refused:
             raise Failure(str(refused), Exit.REFUSED, refused.code) from refused
         return _with_secret(webhook, secret, f"Added webhook {webhook.pk}, {webhook.name}.")
 
@@ -110,7 +110,7 @@ class Command(NounCommand):
     def rotate(self, *, id: int, drop: str | None, actor: str | None, **_: Any) -> Answer:
         try:
             secret = hooks.rotate(_webhook(id), drop=drop, actor=actor_of(actor))
-        except Refused as refused:
+        except ActionRefused as refused:
             raise Failure(str(refused), Exit.REFUSED, refused.code, id=id) from refused
         if secret is None:
             raise Failure(
@@ -136,7 +136,7 @@ class Command(NounCommand):
         def again(delivery: Delivery) -> tuple[Outcome, Row]:
             try:
                 new = hooks.resend(delivery, actor=actor_of(actor))
-            except Refused:
+            except ActionRefused:
                 return Outcome.NOT_FOUND, {}
             return Outcome.MADE, {"new_delivery": new.pk}
 

@@ -91,7 +91,9 @@ class Command(NounCommand):
             raise not_found("worker", worker, "`manage.py worker list` shows them")
         outcome = draining.drain(boot, actor=actor_of(actor), reason=reason)
         answer = {"result": outcome, **_row(boot)}
-        return Answer(answer, clean(draining.said(boot, outcome)), Exit.DONE if outcome in DONE else Exit.REFUSED)
+        return Answer(
+            answer, clean(draining.describe_outcome(boot, outcome)), Exit.DONE if outcome in DONE else Exit.REFUSED
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         if options["verb"]:

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from feeds.briefs.words import count, day, line, link
+from feeds.briefs.formatting import count, day, line, link
 from feeds.models import LONGEST_URL, Brief, BriefItem
 
 # Longer than any published text; guards against rows that were not written by the publisher.

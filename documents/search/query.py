@@ -30,7 +30,7 @@ class Term:
 
 
 @dataclass(frozen=True)
-class Wanted:
+class Query:
     terms: tuple[Term, ...]
     excluded: tuple[Term, ...]
     # The text to compare by meaning, without excluded terms.
@@ -47,7 +47,7 @@ class Wanted:
         return all(term.is_in(line) for term in quoted) and not any(term.is_in(line) for term in self.excluded)
 
 
-def parse(text: str) -> Wanted:
+def parse(text: str) -> Query:
     notes = []
     if len(text) > MOST_CHARACTERS:
         notes.append(f"Only the first {MOST_CHARACTERS} characters were used.")
@@ -72,4 +72,4 @@ def parse(text: str) -> Wanted:
         notes.append("Enter at least one word to find, not only words to exclude.")
     # Remove lone surrogates and replace NUL, because models and services reject them.
     printable = " ".join(included).encode(errors="ignore").decode().replace("\0", " ")
-    return Wanted(tuple(dict.fromkeys(terms)), tuple(dict.fromkeys(excluded)), printable, tuple(notes))
+    return Query(tuple(dict.fromkeys(terms)), tuple(dict.fromkeys(excluded)), printable, tuple(notes))

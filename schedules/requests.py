@@ -69,7 +69,7 @@ def run_slot(job: Job, slot: datetime, *, actor: str) -> DueSlot:
     return _request(job, slot, actor, None)
 
 
-def rehearse(job: Job, first: datetime, last: datetime) -> Backfill:
+def preview_backfill(job: Job, first: datetime, last: datetime) -> Backfill:
     """Return the slots of the range without requesting them. Raises NotASlot if the range is too long or not past."""
     if last > clock.now() or first > last:
         raise NotASlot(f"The range must lie in the past, not {first.isoformat()} to {last.isoformat()}.")
@@ -88,7 +88,7 @@ def backfill(job: Job, first: datetime, last: datetime, *, actor: str) -> Backfi
     with transaction.atomic():
         row = history.introduce(job, actor=actor)
         ScheduledJob.objects.select_for_update().get(pk=row.pk)
-        slots = rehearse(job, first, last)
+        slots = preview_backfill(job, first, last)
         now = clock.now()
         DueSlot.objects.bulk_create(
             [DueSlot(job_name=job.name, scheduled_for=slot, due_at=now, asked_by=actor) for slot in slots.free]
