@@ -19,7 +19,7 @@ from documents import periodic
 from documents.models import Document, DocumentProcessingJob, Stage
 from feeds.clustering import consistency
 from feeds.models import Brief, BriefItem, EventCluster, PurgedUrl, RawArticle
-from runs import periodic
+from runs import periodic as run_tasks
 from runs.models import Artifact, Run
 from schedules import cron
 from schedules.models import DueSlot, JobRun, ScheduledJob
@@ -333,7 +333,7 @@ def what_was_kept_no_longer_is_gone():
     assert [event.kind for event in events_of(run)] == ["RUN_PRUNED"]
     key = f"runs/{run.pk}/1/0001"
     if default_storage.exists(key):
-        assert not periodic._artifacts.keys_of([key])
+        assert not run_tasks._artifacts.keys_of([key])
 
 
 def what_has_ended_was_delivered(server):
