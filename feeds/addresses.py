@@ -8,6 +8,7 @@ the URL may be a different page.
 import hashlib
 import ipaddress
 import re
+import socket
 from functools import lru_cache
 from urllib.parse import quote, unquote_to_bytes
 
@@ -108,7 +109,9 @@ def _host_and_port(authority: str, url: str) -> tuple[str, str]:
     host, port = match[1], (match[2] or "").lstrip("0")
     if host.startswith("["):
         try:
-            return f"[{ipaddress.IPv6Address(host[1:-1])}]", port
+            # str() writes an embedded IPv4 address in another way from Python 3.13 on.
+            packed = ipaddress.IPv6Address(host[1:-1]).packed
+            return f"[{socket.inet_ntop(socket.AF_INET6, packed)}]", port
         except ValueError as error:
             raise BadUrl(f"The brackets in the URL {excerpt(url)} must contain an IPv6 address.") from error
     if not host.isascii():

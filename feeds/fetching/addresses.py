@@ -37,6 +37,8 @@ _NOT_PUBLIC = [
         # Teredo and other protocol assignments.
         "2001::/23",
         "2001:db8::/32",
+        # 6to4: its relays no longer exist, and it would hide an IPv4 address.
+        "2002::/16",
         "3fff::/20",
     )
 ]
@@ -57,10 +59,9 @@ def is_public(address: Address) -> bool:
         return _is_global(address.ipv4_mapped)
     if address in _NAT64:
         return _is_global(IPv4Address(int(address) & _LOW))
-    embedded = [] if address.sixtofour is None else [address.sixtofour]
-    if (int(address) >> 32) & _LOW in _ISATAP:
-        embedded.append(IPv4Address(int(address) & _LOW))
-    return address in _UNICAST and _is_global(address) and all(map(_is_global, embedded))
+    if (int(address) >> 32) & _LOW in _ISATAP and not _is_global(IPv4Address(int(address) & _LOW)):
+        return False
+    return address in _UNICAST and _is_global(address)
 
 
 def is_in(address: Address, networks: Iterable[Network]) -> bool:

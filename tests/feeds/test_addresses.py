@@ -34,7 +34,7 @@ URLS = st.lists(st.sampled_from(PIECES), max_size=12).map("".join)
         ("https://Müller.de/", "https://xn--mller-kva.de/"),
         ("https://日本語.jp/", "https://xn--wgv71a119e.jp/"),
         ("http://ex%61mple.com/", "http://example.com/"),
-        ("http://[::FFFF:0:1]:8080/", "http://[::ffff:0:1]:8080/"),
+        ("http://[::FFFF:0:1]:8080/", "http://[::ffff:0.0.0.1]:8080/"),
         ("http://a.example/b/./c/../d", "http://a.example/b/d"),
         ("http://a.example/../..", "http://a.example/"),
         ("http://a.example/b/%2E%2e/c", "http://a.example/c"),
