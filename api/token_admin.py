@@ -27,8 +27,9 @@ def revoke(token: ApiToken, *, actor: str) -> Outcome:
     return Outcome.REVOKED if tokens.revoke(token, actor=actor) else Outcome.WAS_REVOKED
 
 
-def revoke_ahead(token: ApiToken) -> Outcome:
-    return Outcome.WAS_REVOKED if token.revoked_at else Outcome.REVOKED
+REVOKE = Operation(
+    "revoke", "Revoke", revoke, lambda token: Outcome.WAS_REVOKED if token.revoked_at else Outcome.REVOKED
+)
 
 
 @admin.register(ApiToken)
@@ -47,8 +48,7 @@ class ApiTokenAdmin(ScopedAdmin, VerbAdmin):
         *("revoked_at", "revoked_by", "last_used_at", "last_used_from"),
     ]
     readonly_fields = ["how", "may"]
-    actions = ["revoke"]
-    offered = ("revoke",)
+    operations = [REVOKE]
 
     def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         return request.user.is_superuser or roles_of(request).is_member
@@ -56,13 +56,6 @@ class ApiTokenAdmin(ScopedAdmin, VerbAdmin):
     def has_operate_permission(self, request: HttpRequest) -> bool:
         # The queryset contains only tokens that the user may revoke.
         return self.has_view_permission(request)
-
-    def is_offered(self, verb: str, row: Any) -> bool:
-        return row.revoked_at is None
-
-    @admin.action(description="Revoke", permissions=["operate"])
-    def revoke(self, request: HttpRequest, rows: Any) -> HttpResponse | None:
-        return self.do_each(request, "revoke", rows, Operation(revoke, revoke_ahead))
 
     def add_view(self, request: HttpRequest, form_url: str = "", extra_context: Any = None) -> HttpResponse:
         """Show the new token in the response to the form, without a redirect, because its secret is not stored

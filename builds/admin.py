@@ -6,15 +6,13 @@ from django.contrib import admin
 from django.core.exceptions import ValidationError
 from django.db.models import JSONField, Model, QuerySet
 from django.forms.fields import InvalidJSONInput
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest
 
-from builds import contents, lifecycle
+from builds import contents, operations
 from builds.lifecycle import BUILD_STATES
 from builds.models import Build, Configuration
 from work.operations.admin import choice_filter, is_referred_to, short
 from work.operations.ids import id_of
-from work.operations.outcomes import Outcome, of_cancel, preview_cancel
-from work.operations.previews import Operation
 from workspaces.models import Workspace
 from workspaces.permissions import NamedFilter, OperatedAdmin, ScopedAdmin, WorkspaceFilter, roles_of
 
@@ -128,29 +126,7 @@ class BuildAdmin(OperatedAdmin):
         *("cancel_requested_by", "failure_type", "error_message", "lock"),
     ]
     readonly_fields = ["workspace"]
-    actions = ["again", "cancel"]
-    offered = {
-        "again": frozenset({Build.Status.FAILED, Build.Status.CANCELLED}),
-        "cancel": frozenset({Build.Status.QUEUED, Build.Status.BUILDING}),
-    }
-
-    @admin.action(description="Build again", permissions=["operate"])
-    def again(self, request: HttpRequest, builds: Any) -> HttpResponse | None:
-        def again(build: Build, *, actor: str) -> Outcome:
-            return Outcome.MADE if lifecycle.again(build.pk, actor=actor) else Outcome.NOT_ENDED
-
-        def predict(build: Build) -> Outcome:
-            return Outcome.MADE if build.status in BUILD_STATES["again"].origins else Outcome.NOT_ENDED
-
-        return self.do_each(request, "again", builds, Operation(again, predict))
-
-    @admin.action(description="Cancel", permissions=["operate"])
-    def cancel(self, request: HttpRequest, builds: Any) -> HttpResponse | None:
-        def cancel(build: Build, *, actor: str, reason: str) -> Outcome:
-            return of_cancel(BUILD_STATES, build.status, lifecycle.cancel(build, actor=actor, reason=reason))
-
-        operation = Operation(cancel, lambda build: preview_cancel(BUILD_STATES, build.status), takes_reason=True)
-        return self.do_each(request, "cancel", builds, operation)
+    operations = [operations.BUILD_AGAIN, operations.CANCEL]
 
     @admin.display(description="workspace")
     def workspace(self, build: Build) -> Workspace:

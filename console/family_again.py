@@ -9,16 +9,16 @@ from django.db.models import Exists, OuterRef
 from django.urls import reverse
 
 from console.failure_groups import Family
-from runs import operations
 from runs.models import BACKWARDS, OUTCOME, Run
+from runs.operations import RUN_AGAIN
 from work.operations import once
 from work.operations.outcomes import Outcome
-from work.operations.previews import Operation, OperationResult, Preview, RowResult, apply, preview, storable_rows
+from work.operations.previews import OperationResult, Preview, RowResult, apply, preview, storable_rows
 from workspaces.models import Workspace
 
 
 def preview_again(person: AbstractUser, family: Family) -> Preview:
-    return preview(_runs(family), _operation(), _is_theirs(person))
+    return preview(_runs(family), RUN_EACH_AGAIN, _is_theirs(person))
 
 
 def run_again_once(person: AbstractUser, family: Family, key: str, until: int) -> list[RowResult]:
@@ -30,7 +30,7 @@ def run_again_once(person: AbstractUser, family: Family, key: str, until: int) -
         return results
     runs = _runs(family).filter(pk__lte=until).order_by("pk")
     try:
-        apply(runs, _operation(), _is_theirs(person), results, actor=person.get_username(), reason="")
+        apply(runs, RUN_EACH_AGAIN, _is_theirs(person), results, actor=person.get_username(), reason="")
     finally:
         # Also after an error: what was done before the error stays done.
         rows = storable_rows(results, lambda run: reverse("console:run", args=[run.pk]))
@@ -48,17 +48,14 @@ def _runs(family: Family) -> Any:
     return runs.annotate(backwards=BACKWARDS).annotate(has_newer=Exists(newer))
 
 
-def _operation() -> Operation:
-    """Run each document once: if there is a newer run of the same configuration, the document was already run again."""
-    again = operations.again()
+def _run_again(run: Any, *, actor: str) -> Outcome | OperationResult:
+    return Outcome.HAS_NEWER if run.has_newer else RUN_AGAIN.do(run, actor=actor)
 
-    def do(run: Any, *, actor: str) -> Outcome | OperationResult:
-        return Outcome.HAS_NEWER if run.has_newer else again.do(run, actor=actor)
 
-    def predict(run: Any) -> Outcome:
-        return Outcome.HAS_NEWER if run.has_newer else again.foreseen(run)
-
-    return replace(again, do=do, foreseen=predict)
+# Run each document once: if there is a newer run of the same configuration, the document was already run again.
+RUN_EACH_AGAIN = replace(
+    RUN_AGAIN, do=_run_again, predict=lambda run: Outcome.HAS_NEWER if run.has_newer else RUN_AGAIN.predict(run)
+)
 
 
 def _is_theirs(person: AbstractUser) -> Callable[[Any], bool]:

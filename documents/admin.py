@@ -1,4 +1,3 @@
-from functools import partial
 from typing import Any
 
 from django.contrib import admin
@@ -16,7 +15,6 @@ from documents.models import Document, DocumentChunk, DocumentProcessingJob, Out
 from documents.retention import purged_on
 from documents.workspace_admin import WorkspaceAdmin as WorkspaceAdmin
 from work.operations.admin import ReadOnlyAdmin, SubjectAdmin, choice_filter, short
-from work.operations.previews import Operation
 from workspaces.models import Workspace
 from workspaces.permissions import OperatedAdmin, ScopedAdmin, WorkspaceFilter, roles_of
 
@@ -38,16 +36,7 @@ class DocumentAdmin(OperatedAdmin):
         *("created_at", "contents", "recognised", "excerpt"),
     ]
     readonly_fields = ["stored_as", "download", "contents", "recognised", "excerpt"]
-    actions = ["reprocess"]
-    offered = {"reprocess": reprocessing.REPROCESSABLE}
-
-    def is_offered(self, verb: str, row: Any) -> bool:
-        return super().is_offered(verb, row) and row.purged_at is None
-
-    @admin.action(description="Process again", permissions=["operate"])
-    def reprocess(self, request: HttpRequest, documents: Any) -> HttpResponse | None:
-        again = partial(reprocessing.reprocess, in_bulk=len(documents[:2]) > 1)
-        return self.do_each(request, "reprocess", documents, Operation(again, reprocessing.preview))
+    operations = [reprocessing.REPROCESS]
 
     def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         return roles_of(request).is_operator

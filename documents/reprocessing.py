@@ -4,6 +4,7 @@ from documents import embedding, lifecycle
 from documents.lifecycle import DOCUMENT_STATES
 from documents.models import Document, DocumentQuerySet
 from work.operations.outcomes import Outcome
+from work.operations.previews import Operation
 from workspaces.models import Workspace
 
 REPROCESSABLE = frozenset(DOCUMENT_STATES["reopen"].origins)
@@ -17,7 +18,7 @@ def reprocess(document: Document, *, actor: str, in_bulk: bool) -> Outcome:
 
 
 def preview(document: Document) -> Outcome:
-    """Return what `again` would do now."""
+    """Return what `reprocess` would do now."""
     if document.purged_at:
         return Outcome.PURGED
     return Outcome.UNDER_WAY if document.status == Document.Status.PROCESSING else Outcome.MADE
@@ -30,3 +31,6 @@ def select(workspace: Workspace, status: str | None, *, is_of_another_model: boo
     if is_of_another_model:
         documents = documents.exclude(embedding_model=embedding.model())
     return documents.order_by("id")
+
+
+REPROCESS = Operation("reprocess", "Process again", reprocess, preview, knows_bulk=True)

@@ -10,7 +10,7 @@ from django.urls import reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import mark_safe
 
-from feeds import addresses, feed_status, sources
+from feeds import addresses, feed_status, operations
 from feeds.brief_admin import BriefAdmin as BriefAdmin
 from feeds.forms import FeedForm
 from feeds.lifecycle import FEED_STATES
@@ -25,8 +25,6 @@ from work.operations.admin import (
     related_filter,
     short,
 )
-from work.operations.outcomes import Outcome, preview_pause, preview_resume
-from work.operations.previews import Operation
 
 # How many articles the page of a cluster names.
 MOST_NAMED = 50
@@ -68,30 +66,13 @@ class FeedSourceAdmin(SharedAdmin, VerbAdmin):
         *("paused_at", "paused_by", "created_at"),
     ]
     readonly_fields = ["link", "site", "how", "next_check", "articles"]
-    actions = ["check_now", "pause", "resume"]
-    offered = ("check_now", "pause", "resume")
+    operations = [operations.CHECK_NOW, operations.PAUSE, operations.RESUME]
 
     def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         return request.user.has_perm("feeds.add_feedsource")
 
     def has_operate_permission(self, request: HttpRequest) -> bool:
         return request.user.has_perm("feeds.change_feedsource")
-
-    def is_offered(self, verb: str, row: Any) -> bool:
-        return (verb == "resume") == (row.paused_at is not None)
-
-    @admin.action(description="Check now", permissions=["operate"])
-    def check_now(self, request: HttpRequest, feeds: Any) -> HttpResponse | None:
-        operation = Operation(sources.make_due, lambda feed: Outcome.IS_PAUSED if feed.paused_at else Outcome.DUE)
-        return self.do_each(request, "check_now", feeds, operation)
-
-    @admin.action(description="Pause", permissions=["operate"])
-    def pause(self, request: HttpRequest, feeds: Any) -> HttpResponse | None:
-        return self.do_each(request, "pause", feeds, Operation(sources.pause, preview_pause, takes_reason=True))
-
-    @admin.action(description="Resume", permissions=["operate"])
-    def resume(self, request: HttpRequest, feeds: Any) -> HttpResponse | None:
-        return self.do_each(request, "resume", feeds, Operation(sources.resume, preview_resume))
 
     def add_view(self, request: HttpRequest, form_url: str = "", extra_context: Any = None) -> HttpResponse:
         """Replace Django's form: `sources.add` knows the canonical spelling and which URLs are refused."""

@@ -1,7 +1,5 @@
-from typing import Any
-
 from django.contrib import admin
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import mark_safe
@@ -36,16 +34,7 @@ class RunAdmin(OperatedAdmin):
         *("cancel_requested_by", "failure_type", "error_message", "found", "made", "pruned_at"),
     ]
     readonly_fields = ["outcome", "waits_for", "found", "made"]
-    actions = ["cancel", "again"]
-    offered = {"cancel": frozenset({Run.Status.QUEUED, Run.Status.RUNNING}), "again": frozenset(Run.Status.values)}
-
-    @admin.action(description="Cancel", permissions=["operate"])
-    def cancel(self, request: HttpRequest, runs: Any) -> HttpResponse | None:
-        return self.do_each(request, "cancel", runs, operations.cancel())
-
-    @admin.action(description="Run again", permissions=["operate"])
-    def again(self, request: HttpRequest, runs: Any) -> HttpResponse | None:
-        return self.do_each(request, "again", runs, operations.again())
+    operations = [operations.CANCEL, operations.RUN_AGAIN]
 
     @admin.display(description="outcome")
     def outcome(self, run: Run) -> str:
@@ -87,22 +76,10 @@ class QueueAdmin(VerbAdmin):
     list_display_links = ["id", "__str__"]
     fields = ["state", "paused_by", "paused_at", "pause_reason"]
     readonly_fields = ["state"]
-    actions = ["pause", "resume"]
-    offered = ("pause", "resume")
+    operations = [operations.PAUSE_QUEUE, operations.RESUME_QUEUE]
 
     def has_operate_permission(self, request: HttpRequest) -> bool:
         return request.user.has_perm("runs.change_queue")
-
-    def is_offered(self, verb: str, row: Any) -> bool:
-        return (verb == "resume") == (row.paused_at is not None)
-
-    @admin.action(description="Pause", permissions=["operate"])
-    def pause(self, request: HttpRequest, rows: Any) -> HttpResponse | None:
-        return self.do_each(request, "pause", rows, operations.pause_queue())
-
-    @admin.action(description="Resume", permissions=["operate"])
-    def resume(self, request: HttpRequest, rows: Any) -> HttpResponse | None:
-        return self.do_each(request, "resume", rows, operations.resume_queue())
 
     @admin.display(description="state")
     def state(self, row: Queue) -> str:

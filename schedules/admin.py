@@ -51,28 +51,10 @@ class ScheduledJobAdmin(VerbAdmin):
         *("retired_at", "created_at"),
     ]
     readonly_fields = ["about", "schedule", "state", "next_slot", "why"]
-    actions = ["run_now", "pause", "resume"]
-    offered = ("run_now", "pause", "resume")
+    operations = [operations.RUN_NOW, operations.PAUSE, operations.RESUME]
 
     def has_operate_permission(self, request: HttpRequest) -> bool:
         return request.user.has_perm("schedules.change_scheduledjob")
-
-    def is_offered(self, verb: str, row: Any) -> bool:
-        if row.retired_at:
-            return False
-        return verb == "run_now" or (verb == "resume") == (row.paused_at is not None)
-
-    @admin.action(description="Run now", permissions=["operate"])
-    def run_now(self, request: HttpRequest, rows: Any) -> HttpResponse | None:
-        return self.do_each(request, "run_now", rows, operations.run_now())
-
-    @admin.action(description="Pause", permissions=["operate"])
-    def pause(self, request: HttpRequest, rows: Any) -> HttpResponse | None:
-        return self.do_each(request, "pause", rows, operations.pause())
-
-    @admin.action(description="Resume", permissions=["operate"])
-    def resume(self, request: HttpRequest, rows: Any) -> HttpResponse | None:
-        return self.do_each(request, "resume", rows, operations.resume())
 
     def render_change_form(self, request: HttpRequest, context: Any, *args: Any, **kwargs: Any) -> HttpResponse:
         if row := kwargs.get("obj"):

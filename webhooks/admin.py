@@ -3,17 +3,14 @@ from collections.abc import Callable
 from typing import Any
 
 from django.contrib import admin
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.html import format_html
 
-from webhooks import hooks
-from webhooks.hooks import ActionRefused
+from webhooks import operations
 from webhooks.lifecycle import DELIVERY_STATES, WEBHOOK_STATES, host_of
 from webhooks.models import Delivery, Webhook
 from work.operations.admin import choice_filter, related_filter, short
-from work.operations.outcomes import Outcome, preview_pause, preview_resume
-from work.operations.previews import Operation, OperationResult
 from workspaces.models import Workspace
 from workspaces.permissions import OperatedAdmin, WorkspaceFilter, roles_of
 
@@ -48,37 +45,7 @@ class WebhookAdmin(AdministeredAdmin):
         *("earlier_expires_at", "created_at", "created_by"),
     ]
     readonly_fields = ["state", "delivered"]
-    actions = ["pause", "resume", "ping", "remove"]
-    offered = dict.fromkeys(["pause", "resume", "ping", "remove"], frozenset({"active", "paused"}))
-
-    def is_offered(self, verb: str, row: Any) -> bool:
-        required: str = {"pause": "active", "resume": "paused"}.get(verb, row.state)
-        return bool(required == row.state)
-
-    @admin.action(description="Pause", permissions=["operate"])
-    def pause(self, request: HttpRequest, webhooks: Any) -> HttpResponse | None:
-        return self.do_each(
-            request, "pause", webhooks, Operation(hooks.pause, _if_there(preview_pause), takes_reason=True)
-        )
-
-    @admin.action(description="Resume", permissions=["operate"])
-    def resume(self, request: HttpRequest, webhooks: Any) -> HttpResponse | None:
-        return self.do_each(request, "resume", webhooks, Operation(hooks.resume, _if_there(preview_resume)))
-
-    @admin.action(description="Send a ping", permissions=["operate"])
-    def ping(self, request: HttpRequest, webhooks: Any) -> HttpResponse | None:
-        def ping(webhook: Webhook, *, actor: str) -> Outcome | OperationResult:
-            if webhook.removed_at:
-                return Outcome.NOT_FOUND
-            return OperationResult(Outcome.PINGED, hooks.ping(webhook, actor=actor))
-
-        return self.do_each(request, "ping", webhooks, Operation(ping, _if_there(lambda webhook: Outcome.PINGED)))
-
-    @admin.action(description="Remove", permissions=["operate"])
-    def remove(self, request: HttpRequest, webhooks: Any) -> HttpResponse | None:
-        return self.do_each(
-            request, "remove", webhooks, Operation(hooks.remove, _if_there(lambda webhook: Outcome.REMOVED))
-        )
+    operations = [operations.PAUSE, operations.RESUME, operations.PING, operations.REMOVE]
 
     @admin.display(description="state")
     def state(self, webhook: Webhook) -> str:
@@ -106,21 +73,7 @@ class DeliveryAdmin(AdministeredAdmin):
         *("error_message", "next_attempt_at", "created_at", "started_at", "finished_at", "payload_text"),
     ]
     readonly_fields = ["payload_text"]
-    actions = ["resend"]
-    offered = {"resend": frozenset(Delivery.Status.values)}
-
-    @admin.action(description="Send again", permissions=["operate"])
-    def resend(self, request: HttpRequest, deliveries: Any) -> HttpResponse | None:
-        def again(delivery: Delivery, *, actor: str) -> Outcome | OperationResult:
-            try:
-                return OperationResult(Outcome.MADE, hooks.resend(delivery, actor=actor))
-            except ActionRefused:
-                return Outcome.NOT_FOUND
-
-        def ahead(delivery: Delivery) -> Outcome:
-            return Outcome.NOT_FOUND if delivery.webhook.removed_at else Outcome.MADE
-
-        return self.do_each(request, "resend", deliveries, Operation(again, ahead))
+    operations = [operations.RESEND]
 
     @admin.display(description="error")
     def error(self, delivery: Delivery) -> str:
@@ -129,7 +82,3 @@ class DeliveryAdmin(AdministeredAdmin):
     @admin.display(description="payload")
     def payload_text(self, delivery: Delivery) -> str:
         return format_html("<pre>{}</pre>", json.dumps(delivery.payload, indent=2))
-
-
-def _if_there(ahead: Callable[[Webhook], Outcome]) -> Callable[[Webhook], Outcome]:
-    return lambda webhook: Outcome.NOT_FOUND if webhook.removed_at else ahead(webhook)

@@ -44,10 +44,6 @@ def drain(worker: Worker, *, actor: str, reason: str = "") -> Outcome:
     return Outcome.WAS_DRAINING if worker.is_draining else Outcome.NOT_ALIVE
 
 
-def operation() -> Operation:
-    return Operation(drain, _preview, takes_reason=True)
-
-
 def describe_outcome(worker: Worker, outcome: Outcome) -> str:
     if outcome == Outcome.DRAINING:
         most = settings.ADE_DRAIN_SECONDS
@@ -64,6 +60,9 @@ def _preview(worker: Worker) -> Outcome:
     if worker.state != "alive":
         return Outcome.NOT_ALIVE
     return Outcome.WAS_DRAINING if worker.is_draining else Outcome.DRAINING
+
+
+DRAIN = Operation("drain", "Drain", drain, _preview, takes_reason=True)
 
 
 def _at(moment: datetime) -> str:

@@ -1,6 +1,6 @@
 """Admin base classes for rows of workspaces: which rows a user sees, and which actions they may take."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from operator import attrgetter
 from typing import Any
 
@@ -109,14 +109,8 @@ class ScopedAdmin(LongListAdmin):
 class OperatedAdmin(ScopedAdmin, VerbAdmin):
     """Adds actions for operators of a workspace."""
 
-    # The statuses in which the page offers each action.
-    offered: Mapping[str, frozenset[str]]
-
     def has_operate_permission(self, request: HttpRequest) -> bool:
         return roles_of(request).is_operator
-
-    def is_offered(self, verb: str, row: Any) -> bool:
-        return row.status in self.offered[verb]
 
     def operated(self, request: HttpRequest) -> Callable[[Any], bool]:
         workspace_ids = set(Workspace.objects.operated_by(request.user).values_list("pk", flat=True))

@@ -132,5 +132,5 @@ def test_what_is_foreseen_is_what_becomes_of_it(worker, settings, make, outcome)
     make(worker, settings)
     worker.refresh_from_db()
 
-    assert draining.operation().foreseen(worker) == outcome
+    assert draining.DRAIN.predict(worker) == outcome
     assert draining.drain(worker, actor="olga") == outcome

@@ -1,5 +1,5 @@
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any
 
@@ -168,9 +168,13 @@ class SubjectAdmin(ReadOnlyAdmin):
 
 
 class VerbAdmin(SubjectAdmin):
-    """Each action of the list is also a button on the page of a row."""
+    """Each operation is an action of the list and a button on the page of a row."""
 
-    offered: Iterable[str]
+    operations: Sequence[Operation] = ()
+
+    def __init__(self, model: type[Model], admin_site: admin.AdminSite) -> None:
+        super().__init__(model, admin_site)
+        self.actions = [self._action_of(operation) for operation in self.operations]
 
     def has_operate_permission(self, request: HttpRequest) -> bool:
         raise NotImplementedError
@@ -180,41 +184,42 @@ class VerbAdmin(SubjectAdmin):
         may = self.has_operate_permission(request)
         return lambda row: may
 
-    def is_offered(self, verb: str, row: Any) -> bool:
-        raise NotImplementedError
+    def _action_of(self, operation: Operation) -> Any:
+        """Return the list action: first it shows the preview, then it does what was confirmed."""
+
+        def act(site: Any, request: HttpRequest, rows: Any) -> HttpResponse:
+            return bulk.answer(self, request, operation, rows)
+
+        act.__name__ = operation.name
+        return admin.action(act, description=operation.label, permissions=["operate"])
 
     def get_urls(self) -> list[URLPattern]:
-        views = {
-            verb: self.admin_site.admin_view(require_POST(partial(self.operate, verb=verb))) for verb in self.offered
-        }
-        buttons = [path(f"<int:id>/{verb}/", view) for verb, view in views.items()]
+        buttons = [
+            path(
+                f"<int:id>/{operation.name}/",
+                self.admin_site.admin_view(require_POST(partial(self._do_one, operation=operation))),
+            )
+            for operation in self.operations
+        ]
         return [*buttons, *bulk.urls(self), *super().get_urls()]
 
-    def operate(self, request: HttpRequest, id: int, verb: str) -> HttpResponse:
+    def _do_one(self, request: HttpRequest, id: int, operation: Operation) -> HttpResponse:
         rows = self.get_queryset(request).filter(pk=id)
         row = rows.first()
         if row is None:
             raise Http404
         if not self.operated(request)(row):
             raise PermissionDenied
-        page = reverse(f"admin:{self.opts.app_label}_{self.opts.model_name}_change", args=[id])
-        return getattr(self, verb)(request, rows) or HttpResponseRedirect(page)
+        results: list[RowResult] = []
+        apply(rows, operation, lambda row: True, results, actor=request.user.get_username(), reason="")
+        bulk.show_results(self, request, results)
+        return HttpResponseRedirect(reverse(f"admin:{self.opts.app_label}_{self.opts.model_name}_change", args=[id]))
 
     def render_change_form(self, request: HttpRequest, context: Any, *args: Any, **kwargs: Any) -> HttpResponse:
         row = kwargs.get("obj")
         if row and self.operated(request)(row):
-            verbs = [verb for verb in self.offered if self.is_offered(verb, row)]
-            context["buttons"] = [(verb, getattr(self, verb).short_description) for verb in verbs]
+            context["buttons"] = [(each.name, each.label) for each in self.operations if each.is_offered(row)]
         return super().render_change_form(request, context, *args, **kwargs)
-
-    def do_each(self, request: HttpRequest, verb: str, rows: Any, operation: Operation) -> HttpResponse | None:
-        """Apply the verb to one row at once. For rows selected in a list, answer with the preview page first."""
-        if bulk.is_selected_in_a_list(request):
-            return bulk.answer(self, request, verb, rows, operation)
-        results: list[RowResult] = []
-        apply(rows, operation, self.operated(request), results, actor=request.user.get_username(), reason="")
-        bulk.show_results(self, request, results)
-        return None
 
 
 def short(text: str) -> str:
@@ -273,18 +278,10 @@ class WorkerAdmin(VerbAdmin):
     fields = ["owner", "state", "version", "lanes", "doing", "started_at", "heartbeat_at", "stopped_at", "machine"]
     fields += ["drain_requested_at", "drain_requested_by", "drain_reason"]
     readonly_fields = ["owner", "state"]
-    actions = ["drain"]
-    offered = ("drain",)
+    operations = [draining.DRAIN]
 
     def has_operate_permission(self, request: HttpRequest) -> bool:
         return request.user.has_perm(draining.PERMISSION)
-
-    def is_offered(self, verb: str, row: Any) -> bool:
-        return row.state == "alive" and not row.is_draining
-
-    @admin.action(description="Drain", permissions=["operate"])
-    def drain(self, request: HttpRequest, rows: Any) -> HttpResponse | None:
-        return self.do_each(request, "drain", rows, draining.operation())
 
 
 def _subject_kinds() -> list[str]:

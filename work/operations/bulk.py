@@ -71,15 +71,15 @@ def urls(site: Any) -> list[URLPattern]:
     ]
 
 
-def answer(site: Any, request: HttpRequest, verb: str, rows: Any, operation: Operation) -> HttpResponse:
+def answer(site: Any, request: HttpRequest, operation: Operation, rows: Any) -> HttpResponse:
     """Answer a list's form: first with the preview, and when that is confirmed, with the result."""
     form = _Form(request)
     if not re.fullmatch("[A-Za-z0-9_-]{16,64}", form.key) or form.until is None:
-        return _preview_page(site, request, verb, rows, operation)
+        return _preview_page(site, request, operation, rows)
     if once.begin(request.user, form.key):
         # Rows that were selected one by one count even if the filter of the list no longer matches them.
         rows = rows if form.is_across else site.get_queryset(request).filter(pk__in=form.selected_ids)
-        _do_batch(site, request, verb, rows.filter(pk__lte=form.until), operation)
+        _do_batch(site, request, operation, rows.filter(pk__lte=form.until))
     return HttpResponseRedirect(reverse(_url_name(site, "outcome"), args=[form.key]))
 
 
@@ -95,19 +95,18 @@ def show_results(site: Any, request: HttpRequest, results: Sequence[RowResult]) 
         site.message_user(request, format_html("New: {}{}.", links, more))
 
 
-def _preview_page(site: Any, request: HttpRequest, verb: str, rows: Any, operation: Operation) -> HttpResponse:
+def _preview_page(site: Any, request: HttpRequest, operation: Operation, rows: Any) -> HttpResponse:
     result = preview(rows, operation, site.operated(request))
     newest = rows.order_by("-pk").values_list("pk", flat=True).first() if result.is_cut else None
-    label = getattr(site, verb).short_description
     will_do = sum(number for outcome, number in result.outcomes.items() if outcome in DONE)
     kind = site.opts.verbose_name if will_do == 1 else site.opts.verbose_name_plural
     context = {
-        "title": f"{label}: preview",
-        "label": label,
-        "verb": verb,
+        "title": f"{operation.label}: preview",
+        "label": operation.label,
+        "verb": operation.name,
         "said": result.message,
         "will_do": will_do,
-        "button": label if result.is_cut else f"{label}: {will_do:,} {kind}",
+        "button": operation.label if result.is_cut else f"{operation.label}: {will_do:,} {kind}",
         "each": [(each.row, forecast(each.outcome), each.outcome in DONE) for each in result.each[:MOST_SHOWN]],
         "hidden": len(result.each) - MOST_SHOWN,
         "is_cut": result.is_cut,
@@ -144,7 +143,7 @@ def outcome_table(site: Any, request: HttpRequest, key: str) -> HttpResponse:
     return previews.table(name, site.opts.verbose_name, stored.get("rows", ()))
 
 
-def _do_batch(site: Any, request: HttpRequest, verb: str, rows: Any, operation: Operation) -> None:
+def _do_batch(site: Any, request: HttpRequest, operation: Operation, rows: Any) -> None:
     """Apply the action to the next rows, and store the result under the key of the form."""
     form = _Form(request)
     after = form.after or 0
@@ -165,8 +164,8 @@ def _do_batch(site: Any, request: HttpRequest, verb: str, rows: Any, operation: 
         so_far, previewed = (form.so_far or 0) + len(results), form.previewed or 0
         stored = {
             "model": site.opts.label_lower,
-            "verb": verb,
-            "label": getattr(site, verb).short_description,
+            "verb": operation.name,
+            "label": operation.label,
             "reason": form.reason,
             "rows": previews.storable_rows(results, _page_of),
             "so_far": so_far,

@@ -4,7 +4,7 @@ A preview does nothing and promises nothing, because rows change meanwhile. The 
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, MutableSequence, Sequence
+from collections.abc import Callable, Collection, Iterable, MutableSequence, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -13,7 +13,7 @@ from django.http import HttpResponse
 
 from work.operations import spreadsheets
 from work.operations.commands import clean
-from work.operations.outcomes import Outcome, preview_sentence
+from work.operations.outcomes import DONE, Outcome, preview_sentence
 
 # Limit for the rows of one click, because a person and a web process wait for it.
 MOST_AT_ONCE = 1000
@@ -33,15 +33,25 @@ class OperationResult(NamedTuple):
 
 @dataclass(frozen=True)
 class Operation:
-    """An action of a person on a row, with its preview.
-
-    `do` is called with `actor`, and with `reason` if `takes_reason` is set.
+    """Something that a person does to a row. Each app declares its operations once, in `operations.py`; the admin makes
+    a list action and a button of each.
     """
 
+    # Part of URLs.
+    name: str
+    label: str
+    # Called with `actor`, with `reason` if `takes_reason` is set, and with `in_bulk` if `knows_bulk` is set.
     do: Callable[..., Outcome | OperationResult]
-    # Predicts the outcome from the row without changing anything. It is called in the order of the action.
-    foreseen: Callable[[Any], Outcome]
+    # Predicts the outcome from the row without changing anything.
+    predict: Callable[[Any], Outcome]
     takes_reason: bool = False
+    knows_bulk: bool = False
+    # How many new rows there is room for; None means any number.
+    capacity: Callable[[], int | None] = lambda: None
+
+    def is_offered(self, row: Any) -> bool:
+        """Return whether the page of the row has the button."""
+        return self.predict(row) in DONE
 
 
 class RowPreview(NamedTuple):
@@ -76,15 +86,19 @@ class RowResult(NamedTuple):
 def preview(rows: Any, operation: Operation, is_theirs: IsTheirs) -> Preview:
     """Preview the action on a queryset. Its order does not matter."""
     oldest = list(rows.order_by("pk")[: MOST_PREVIEWED + 1])
-    each = [
-        RowPreview(row, operation.foreseen(row) if is_theirs(row) else Outcome.NOT_YOURS)
-        for row in oldest[:MOST_PREVIEWED]
-    ]
+    each = []
+    places = operation.capacity()
+    for row in oldest[:MOST_PREVIEWED]:
+        outcome = operation.predict(row) if is_theirs(row) else Outcome.NOT_YOURS
+        if outcome == Outcome.MADE and places is not None:
+            outcome = Outcome.MADE if places else Outcome.NO_PLACE
+            places = max(0, places - 1)
+        each.append(RowPreview(row, outcome))
     return Preview(each, is_cut=len(oldest) > MOST_PREVIEWED)
 
 
 def apply(
-    rows: Iterable[Any],
+    rows: Collection[Any],
     operation: Operation,
     is_theirs: IsTheirs,
     results: MutableSequence[RowResult],
@@ -96,7 +110,11 @@ def apply(
 
     Each outcome is added to `results` at once, so that a caller can report the progress if this raises.
     """
-    options = {"actor": actor} | ({"reason": reason} if operation.takes_reason else {})
+    options: dict[str, Any] = {"actor": actor}
+    if operation.takes_reason:
+        options["reason"] = reason
+    if operation.knows_bulk:
+        options["in_bulk"] = len(rows) > 1
     for row in rows:
         result = operation.do(row, **options) if is_theirs(row) else Outcome.NOT_YOURS
         outcome, made = result if isinstance(result, OperationResult) else (result, None)
