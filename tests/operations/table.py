@@ -6,6 +6,7 @@ The admin offers each one; `console` is the name of a route, `api` a path after 
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from api.models import ApiToken
@@ -62,7 +63,7 @@ class Entry:
 
 
 def by_status(make: Callable[[Any, str], Any], statuses: Any) -> dict[str, Make]:
-    return {status: lambda workspace, status=status: make(workspace, status) for status in statuses}
+    return {status: partial(make, status=status) for status in statuses}
 
 
 def run(workspace: Any, status: str) -> Any:
@@ -81,7 +82,7 @@ def feed(workspace: Any) -> Any:
 
 
 def paused_feed(workspace: Any) -> Any:
-    made = FeedFactory()
+    made: Any = FeedFactory()
     sources.pause(made, actor="olga")
     made.refresh_from_db()
     return made
