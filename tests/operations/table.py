@@ -62,7 +62,7 @@ class Entry:
         return f"{self.command[0] if self.command else kind} {self.operation.name}"
 
 
-def by_status(make: Callable[[Any, str], Any], statuses: Any) -> dict[str, Make]:
+def by_status(make: Callable[..., Any], statuses: Any) -> dict[str, Make]:
     return {status: partial(make, status=status) for status in statuses}
 
 
