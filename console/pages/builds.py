@@ -6,14 +6,14 @@ from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.urls import reverse
 
-from builds import lifecycle, why
+from builds import operations, why
 from builds.lifecycle import BUILD_STATES
 from builds.models import Build, Configuration
 from console import build_details, lists
 from console.frame import act, actor_of, back, find, must_operate, operates, page, reason_of, report, show
 from console.logs import Log, last_lines, log_page
 from work.models import Event
-from work.operations.outcomes import Outcome, of_cancel, sentence
+from work.operations.outcomes import Outcome, sentence
 
 LATEST_EVENTS = 30
 # Events that are searched for failures.
@@ -74,15 +74,13 @@ def log(request: HttpRequest, id: int) -> HttpResponseBase:
 @act
 def cancel(request: HttpRequest, id: int) -> HttpResponseBase:
     build = _operated_build(request, id)
-    after = lifecycle.cancel(build, actor=actor_of(request), reason=reason_of(request))
-    return _report(request, id, of_cancel(BUILD_STATES, build.status, after))
+    return _report(request, operations.cancel(build, actor=actor_of(request), reason=reason_of(request)), id)
 
 
 @act
 def again(request: HttpRequest, id: int) -> HttpResponseBase:
-    _operated_build(request, id)
-    is_queued = lifecycle.again(id, actor=actor_of(request))
-    return _report(request, id, Outcome.MADE if is_queued else Outcome.NOT_ENDED)
+    build = _operated_build(request, id)
+    return _report(request, operations.build_again(build, actor=actor_of(request)), id)
 
 
 def _operated_build(request: HttpRequest, id: int) -> Build:
@@ -91,6 +89,6 @@ def _operated_build(request: HttpRequest, id: int) -> Build:
     return build
 
 
-def _report(request: HttpRequest, id: int, outcome: Outcome) -> HttpResponseBase:
+def _report(request: HttpRequest, outcome: Outcome, id: int) -> HttpResponseBase:
     report(request, outcome, sentence(Build, Counter([outcome]), BUILD_STATES.claimed))
     return back(request, reverse("console:build", args=[id]))

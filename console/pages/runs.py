@@ -15,11 +15,11 @@ from console.frame import act, actor_of, back, find, must_operate, operates, pag
 from console.logs import last_lines, log_page
 from console.timeline import timeline_of
 from documents.models import Document
-from runs import forecast, lifecycle, listing, why
+from runs import forecast, lifecycle, listing, operations, why
 from runs.lifecycle import RUN_STATES, Purged, QueueFull
 from runs.models import Artifact, Run
 from work.models import Event
-from work.operations.outcomes import of_cancel, sentence
+from work.operations.outcomes import sentence
 from workspaces.models import Workspace
 
 MOST_SHOWN = 100
@@ -93,8 +93,7 @@ def log(request: HttpRequest, id: int) -> HttpResponseBase:
 @act
 def cancel(request: HttpRequest, id: int) -> HttpResponseBase:
     run = _operated_run(request, id)
-    after = lifecycle.cancel(run, actor=actor_of(request), reason=reason_of(request))
-    outcome = of_cancel(RUN_STATES, run.status, after)
+    outcome = operations.cancel(run, actor=actor_of(request), reason=reason_of(request))
     report(request, outcome, sentence(Run, Counter([outcome]), RUN_STATES.claimed))
     return back(request, reverse("console:run", args=[id]))
 
