@@ -56,6 +56,8 @@ MOUNTS = Path("/proc/self/mountinfo")
 @dataclass(frozen=True)
 class Check:
     name: str
+    # What it may find (an invariant: what must hold), for docs/reference/doctor.md.
+    finding: str
     look: Callable[[], Finding]
     # If it fails, later checks cannot run.
     is_ground: bool = False
@@ -67,41 +69,50 @@ class Check:
             return fail(" ".join(str(error).split()), "This check could not be run. The earlier checks may show why.")
 
 
-def all_checks(*, thorough: bool = False, files: Files = Files.SAMPLE) -> Iterator[Check]:
-    """Yield all checks. With `thorough`, also read all files of environments, which takes seconds per GB."""
-    yield Check("settings.checks", system_checks)
-    yield Check("settings.tests", nothing_for_tests)
-    yield Check("settings.debug", no_debugging_for_others)
-    yield Check("storage.writable", storage_is_writable)
-    yield Check("storage.space", storage_has_space)
-    yield Check("builds.uv", uv_is_there)
-    yield Check("builds.sandbox", children_are_walled_off)
-    yield Check("builds.limits", limits_are_enforced)
-    yield Check("builds.environments", partial(environments_are_sealed, thorough=thorough))
-    yield Check("documents.ocr", scans_are_read)
-    yield Check("database.answers", database_answers, is_ground=True)
-    yield Check("database.migrations", migrations_are_applied, is_ground=True)
-    yield Check("database.clock", clocks_agree)
-    if connection.vendor == "sqlite":
-        yield Check("database.sqlite_file", sqlite_is_on_a_local_disk)
-        yield Check("database.sqlite_mode", sqlite_mode)
-    if connection.vendor == "postgresql":
-        yield Check("database.isolation", isolation)
-    yield Check("documents.files", partial(files_are_whole, files))
-    yield Check("services.answering", services_answer)
-    yield Check("search.words", words_can_be_looked_up)
-    yield Check("search.vectors", vectors_are_indexed)
-    yield Check("workers.alive", workers_are_alive)
-    yield Check("workers.slots", workers_have_slots)
-    yield Check("workers.version", workers_are_of_this_version)
-    yield Check("schedules.watched", job_checks.schedules_are_watched)
-    yield Check("schedules.slots", job_checks.slots_are_run)
-    yield Check("schedules.table", job_checks.schedules_are_ours)
-    yield Check("tokens.last", tokens_last)
-    yield Check("people.demo", demo_user_is_for_trying)
-    yield Check("feeds.answering", feeds_answer)
+def all_checks(*, thorough: bool = False, files: Files = Files.SAMPLE, vendor: str | None = None) -> Iterator[Check]:
+    """Yield the checks for this database, or for one of another vendor; "" means any. With `thorough`, also read all
+    files of environments, which takes seconds per GB.
+    """
+    vendor = connection.vendor if vendor is None else vendor
+    yield Check("settings.checks", "Django finds a problem", system_checks)
+    yield Check("settings.tests", "ADE_ALLOW_FAILPOINTS is on", nothing_for_tests)
+    yield Check("settings.debug", "DEBUG is true, and ALLOWED_HOSTS has other hosts", no_debugging_for_others)
+    yield Check("storage.writable", "fails: files cannot be stored, or the container is public", storage_is_writable)
+    yield Check("storage.space", "less than 1 GB is free; fails below 100 MB", storage_has_space)
+    yield Check("builds.uv", "fails: uv does not run", uv_is_there)
+    yield Check("builds.sandbox", "fails: no working bubblewrap, or ADE_SANDBOX=off", children_are_walled_off)
+    yield Check("builds.limits", "the kernel does not enforce a limit", limits_are_enforced)
+    yield Check(
+        "builds.environments",
+        "fails: environments differ from their seals; warns if they have none",
+        partial(environments_are_sealed, thorough=thorough),
+    )
+    yield Check("documents.ocr", "none; it names the OCR engine", scans_are_read)
+    yield Check("database.answers", "fails: no connection", database_answers, is_ground=True)
+    yield Check(
+        "database.migrations", "fails: the schema is of another version", migrations_are_applied, is_ground=True
+    )
+    yield Check("database.clock", "host and database differ by more than 5 s", clocks_agree)
+    if vendor in ("sqlite", ""):
+        yield Check("database.sqlite_file", "fails: it is on a network file system", sqlite_is_on_a_local_disk)
+        yield Check("database.sqlite_mode", "fails: WAL or foreign keys are off", sqlite_mode)
+    if vendor in ("postgresql", ""):
+        yield Check("database.isolation", "transactions are not read committed", isolation)
+    yield Check("documents.files", "fails: a stored file is missing or damaged", partial(files_are_whole, files))
+    yield Check("services.answering", "Azure or OpenAI does not answer", services_answer)
+    yield Check("search.words", "fails: SQLite's full-text table differs from the chunks", words_can_be_looked_up)
+    yield Check("search.vectors", "vectors on PostgreSQL have no index", vectors_are_indexed)
+    yield Check("workers.alive", "no worker is alive (fails if work waits), or all drain", workers_are_alive)
+    yield Check("workers.slots", "no worker has a thread for waiting work", workers_have_slots)
+    yield Check("workers.version", "a worker runs another version", workers_are_of_this_version)
+    yield Check("schedules.watched", "no worker watches the schedules", job_checks.schedules_are_watched)
+    yield Check("schedules.slots", "slots of the last day did not run", job_checks.slots_are_run)
+    yield Check("schedules.table", "django-q2's tables have foreign or damaged rows", job_checks.schedules_are_ours)
+    yield Check("tokens.last", "tokens expire within seven days", tokens_last)
+    yield Check("people.demo", "with DEBUG=false, the superuser demo can sign in", demo_user_is_for_trying)
+    yield Check("feeds.answering", "feeds have failed for three days", feeds_answer)
     for invariant in all_invariants():
-        yield Check(f"invariant.{invariant.name}", partial(holds, invariant))
+        yield Check(f"invariant.{invariant.name}", invariant.promise, partial(holds, invariant))
 
 
 def system_checks() -> Finding:

@@ -28,6 +28,7 @@ from api.callers import ROLES
 from api.errors import CODES
 from api.models import Scope
 from config.api import api
+from config.doctor import all_checks
 from config.environment import NEEDED_BY, SETTINGS
 from runs.lifecycle import QueueFull
 from work.operations import commands, outcomes
@@ -278,9 +279,28 @@ def operation_rows(paths: Mapping[str, Any], tag: str) -> Iterable[Sequence[str]
                 yield method.upper(), code(path), code(*scopes) or "none", plain(text.splitlines()[0])
 
 
+# Checks
+
+
+def doctor_page() -> str:
+    rows = {check.name: (code(check.name), plain(check.finding)) for check in all_checks(vendor="")}
+    invariants = [row for name, row in rows.items() if name.startswith("invariant.")]
+    return page(
+        "Reference: checks of doctor",
+        "`config/doctor.py` and the invariants of the apps",
+        "`manage.py doctor` prints for each check what was found and what to do. Findings are warnings unless they say"
+        " that the check fails. [operations.md](../operations.md) helps by symptom.",
+        table(("check", "finding"), *(row for row in rows.values() if row not in invariants)),
+        "## Invariants",
+        "Each fails if a row breaks it.",
+        table(("check", "what must hold"), *invariants),
+    )
+
+
 PAGES: Mapping[str, Callable[[], str]] = {
     "api.md": api_page,
     "commands.md": commands_page,
+    "doctor.md": doctor_page,
     "events.md": events_page,
     "settings.md": settings_page,
 }
