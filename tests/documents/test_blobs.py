@@ -205,7 +205,7 @@ import django
 django.setup()
 from django.core.files import File
 from django.core.files.storage import default_storage
-from documents.intake import Hashed
+from documents.intake import HashingFile
 
 def peak():
     (line,) = [line for line in open("/proc/self/status") if line.startswith("VmHWM:")]
@@ -221,7 +221,7 @@ class Zeros(io.RawIOBase):
 default_storage.save("documents/warm", File(io.BytesIO(b"x"), "warm"))
 default_storage.open("documents/warm").close()
 before = peak()
-default_storage.save("documents/large", Hashed(Zeros(), "large"))
+default_storage.save("documents/large", HashingFile(Zeros(), "large"))
 stored = peak()
 with default_storage.open("documents/large") as source, open("/dev/null", "wb") as copy:
     shutil.copyfileobj(source, copy, 1 << 20)

@@ -76,7 +76,7 @@ def run_example(example, directory, name, content, *, text=None, content_type=No
 
 def start(environment, work, tell, printed):
     return subprocess.Popen(
-        [sys.executable, "-I", "-B", "-c", START, str(settings.BASE_DIR), str(environment)],
+        [sys.executable, "-I", "-B", "-c", START, str(settings.PROGRAMS_DIR), str(environment)],
         cwd=work,
         env={VARIABLE: str(tell), "PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8"},
         pass_fds=[tell],

@@ -14,8 +14,8 @@ MISSING = (
 )
 # All queries that the product makes during these tests are compiled for SQL Server.
 TESTS = [
-    *("tests/work", "tests/documents", "tests/builds", "tests/runs", "tests/feeds/retention", "tests/api"),
-    "tests/console",
+    *("tests/work", "tests/schedules", "tests/documents", "tests/builds", "tests/runs"),
+    *("tests/feeds/retention", "tests/webhooks", "tests/api", "tests/console"),
 ]
 # Excluded: tests of files and programs, whose queries other tests make too.
 OTHERS = [
@@ -39,7 +39,7 @@ OTHERS = [
     "tests/api/test_audit*",
     *(f"tests/api/test_{topic}*" for topic in ("bodies", "description", "docs", "headers", "pages")),
     # Invariants are plain SQL; the ORM only creates their rows. The random runs repeat the queries of other tests.
-    *("tests/*/test_invariants*", "tests/webhooks/test_invariants*", "tests/runs/test_why_and_claims*"),
+    *("tests/*/test_invariants*", "tests/runs/test_why_and_claims*"),
 ]
 # Tests of every route and every status that repeat queries of other tests, for other callers and other parameters.
 ASKED_BEFORE = (
