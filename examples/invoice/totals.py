@@ -7,7 +7,7 @@ from itertools import product
 
 import amounts
 from findings import Finding, Findings, at, best, change, money
-from labels import Labels, Place
+from labels import Labels
 from layout import Box, Layout
 
 NET, TAX, GROSS = KINDS = ("net_total", "tax_total", "gross_total")
@@ -20,8 +20,24 @@ _EURO_COUNTRIES = frozenset(
 
 
 def find_totals(labels: Labels, decimal_mark: str) -> Findings:
+    """Return net, tax and gross with a correct sum and the highest confidence, otherwise the best of each."""
     candidates = {kind: list(_candidates(labels, kind, decimal_mark)) for kind in KINDS}
-    return _that_add_up(candidates) or _surest(candidates)
+    taxes = list(candidates[TAX])
+    if len(taxes) > 1 and all(tax.page == taxes[0].page for tax in taxes):
+        # An invoice with several rates has them on separate lines.
+        total = sum((tax.value for tax in taxes), Decimal())
+        around = Box.around(tax.box for tax in taxes if tax.box)
+        taxes.append(replace(taxes[0], value=total, box=around, reasons=(f"the sum of {len(taxes)} tax lines",)))
+    triples = [
+        (net, tax, gross)
+        for net, tax, gross in product(candidates[NET], taxes, candidates[GROSS])
+        if abs(net.value + tax.value - gross.value) <= TOLERANCE and gross.value
+    ]
+    if triples:
+        surest = max(triples, key=lambda triple: sum(each.confidence for each in triple))
+        return dict(zip(KINDS, surest, strict=True))
+    totals = {kind: best(candidates[kind]) for kind in KINDS}
+    return {kind: finding for kind, finding in totals.items() if finding}
 
 
 def check_sum(totals: Findings) -> str:
@@ -51,10 +67,18 @@ def complete(totals: Findings) -> None:
 
 
 def find_currency(layout: Layout, totals: Findings, countries: Iterable[str]) -> Finding | None:
-    beside = [_beside_total(finding) for finding in _currencies(layout) if _is_beside(finding, totals.get(GROSS))]
-    anywhere = list(_currencies(layout))
-    if found := best(beside) or _most_frequent(anywhere):
-        return found
+    currencies = []
+    for line in layout.lines:
+        for match in amounts.find_currencies(line.text):
+            confidence = 0.75 if match.is_sure else 0.6
+            because = "written out" if match.is_sure else "a symbol that several currencies share"
+            currencies.append(at(line, match.start, match.end, match.code, confidence, because))
+    beside = [each.raised(0.7, "next to the total") for each in currencies if _is_beside(each, totals.get(GROSS))]
+    if beside:
+        return best(beside)
+    if currencies:
+        values = [each.value for each in currencies]
+        return currencies[values.index(max(values, key=values.count))]
     if any(country in _EURO_COUNTRIES for country in countries):
         return Finding(
             "EUR", 0.4, ("no currency is given, but the bank account or VAT id is from a country with euros",)
@@ -64,54 +88,13 @@ def find_currency(layout: Layout, totals: Findings, countries: Iterable[str]) ->
 
 def _candidates(labels: Labels, kind: str, decimal_mark: str) -> Iterator[Finding]:
     for label, place in labels.places_of(kind):
-        if found := _amount_in(place, decimal_mark):
-            span = place.start + found.start, place.start + found.end
-            finding = at(place.line, *span, found.value, 0.8 if label.is_strong else 0.65, place.how)
-            yield (
-                finding.raised(0.2, "written with cents") if found.has_cents else finding.lowered(0.3, "without cents")
-            )
-
-
-def _amount_in(place: Place, decimal_mark: str) -> amounts.FoundAmount | None:
-    """Return the last amount, because the base of a percentage precedes it. Whole numbers need a currency."""
-    found = amounts.find(place.text, decimal_mark)
-    has_currency = any(amounts.find_currencies(place.text))
-    money = [each for each in found if each.has_cents] or (found if has_currency else [])
-    return money[-1] if money else None
-
-
-def _that_add_up(candidates: dict[str, list[Finding]]) -> Findings:
-    """Return net, tax and gross with a correct sum and the highest confidence, or nothing."""
-    taxes = [*candidates[TAX], *_sum_of_rates(candidates[TAX])]
-    triples = [
-        (net, tax, gross)
-        for net, tax, gross in product(candidates[NET], taxes, candidates[GROSS])
-        if abs(net.value + tax.value - gross.value) <= TOLERANCE and gross.value
-    ]
-    surest = max(triples, key=lambda triple: sum(each.confidence for each in triple), default=None)
-    return dict(zip(KINDS, surest, strict=True)) if surest else {}
-
-
-def _sum_of_rates(taxes: list[Finding]) -> list[Finding]:
-    """Return the total tax of an invoice with several rates on separate lines."""
-    if len(taxes) < 2 or any(tax.page != taxes[0].page for tax in taxes):
-        return []
-    total = sum((tax.value for tax in taxes), Decimal())
-    around = Box.around(tax.box for tax in taxes if tax.box)
-    return [replace(taxes[0], value=total, box=around, reasons=(f"the sum of {len(taxes)} tax lines",))]
-
-
-def _surest(candidates: dict[str, list[Finding]]) -> Findings:
-    found = {kind: best(candidates[kind]) for kind in KINDS}
-    return {kind: finding for kind, finding in found.items() if finding}
-
-
-def _currencies(layout: Layout) -> Iterator[Finding]:
-    for line in layout.lines:
-        for found in amounts.find_currencies(line.text):
-            sureness = 0.75 if found.is_sure else 0.6
-            because = "written out" if found.is_sure else "a symbol that several currencies share"
-            yield at(line, found.start, found.end, found.code, sureness, because)
+        matches = amounts.find(place.text, decimal_mark)
+        has_currency = any(amounts.find_currencies(place.text))
+        # Whole numbers need a currency. The last amount counts, because the base of a percentage precedes it.
+        for match in ([each for each in matches if each.has_cents] or (matches if has_currency else []))[-1:]:
+            span = place.start + match.start, place.start + match.end
+            total = at(place.line, *span, match.value, 0.8 if label.is_strong else 0.65, place.how)
+            yield total.raised(0.2, "written with cents") if match.has_cents else total.lowered(0.3, "without cents")
 
 
 def _is_beside(currency: Finding, total: Finding | None) -> bool:
@@ -119,12 +102,3 @@ def _is_beside(currency: Finding, total: Finding | None) -> bool:
         return False
     near = currency.box.beside(total.box) < 3 * total.box.height
     return near and abs(currency.box.middle - total.box.middle) < total.box.height / 2
-
-
-def _beside_total(currency: Finding) -> Finding:
-    return currency.raised(0.7, "next to the total")
-
-
-def _most_frequent(currencies: list[Finding]) -> Finding | None:
-    values = [each.value for each in currencies]
-    return next((each for each in currencies if each.value == max(values, key=values.count)), None)
