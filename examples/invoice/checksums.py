@@ -53,8 +53,11 @@ def vat_checksum(text: str) -> bool | None:
             return 97 - int(digits[:8]) % 97 == int(digits[8:])
         case "CH":
             return (11 - _weighted(number[1:9], (5, 4, 3, 2, 7, 6, 5, 4)) % 11) % 11 == int(number[9])
-        case "DE":
-            return _iso_7064(number[:-1]) == int(number[-1])
+        case "DE":  # ISO 7064, modulus 11, 10
+            product = 10
+            for digit in number[:-1]:
+                product = 2 * ((int(digit) + product) % 10 or 10) % 11
+            return (11 - product) % 10 == int(number[-1])
         case "DK":
             return _weighted(number, (2, 7, 6, 5, 4, 3, 2, 1)) % 11 == 0
         case "FR" if number[:2].isdigit():  # the newer kind has letters
@@ -85,11 +88,3 @@ def _weighted(digits: str, weights: tuple[int, ...]) -> int:
 def _luhn(digits: str) -> bool:
     doubled = [int(digit) * (2 if place % 2 else 1) for place, digit in enumerate(reversed(digits))]
     return sum(value - 9 if value > 9 else value for value in doubled) % 10 == 0
-
-
-def _iso_7064(digits: str) -> int:
-    """Return the check digit by ISO 7064, modulus 11, 10."""
-    product = 10
-    for digit in digits:
-        product = 2 * ((int(digit) + product) % 10 or 10) % 11
-    return (11 - product) % 10

@@ -31,11 +31,15 @@ _PLACE_BEFORE_DATE = re.compile(r"(?:^|  )[^\W\d]+(?:[ -][^\W\d]+){0,2},? (?:den
 def find_number(labels: Labels) -> Finding | None:
     candidates = []
     for label, place in labels.places_of("invoice_number"):
-        match = _number_in(place)
-        if match is None:
+        line = place.line
+        start = place.start + len(place.text) - len(place.text.lstrip(_BEFORE_NUMBER))
+        match = _NUMBER.match(line.text, start, place.end)
+        if match is None or len(match[0]) > _LONGEST_NUMBER or _AMOUNT_LIKE.fullmatch(match[0].rstrip(".")):
             continue
-        value, start = match[0].rstrip("./-,"), match.start()
-        number = at(place.line, start, start + len(value), value, 0.85 if label.is_strong else 0.6, place.how)
+        if checksums.is_iban(match[0]) or any(each.start <= start < each.end for each in dates.find(line.text)):
+            continue
+        value = match[0].rstrip("./-,")
+        number = at(line, start, start + len(value), value, 0.85 if label.is_strong else 0.6, place.how)
         if labels.layout.text.count(value) > 1:
             number = number.raised(0.4, "the same number appears elsewhere too")
         if len(value) < 3:
@@ -105,16 +109,6 @@ def number_and_dates(labels: Labels, month_first: bool | None) -> Findings:
         "due_date": find_due_date(labels, month_first, invoice_date),
     }
     return {name: finding for name, finding in findings.items() if finding}
-
-
-def _number_in(place: Place) -> re.Match[str] | None:
-    """Return the first match if it looks like a number and is neither a date nor an amount."""
-    start = place.start + len(place.text) - len(place.text.lstrip(_BEFORE_NUMBER))
-    match = _NUMBER.match(place.line.text, start, place.end)
-    if match is None or len(match[0]) > _LONGEST_NUMBER or _AMOUNT_LIKE.fullmatch(match[0].rstrip(".")):
-        return None
-    is_date = any(each.start <= match.start() < each.end for each in dates.find(place.line.text))
-    return None if is_date or checksums.is_iban(match[0]) else match
 
 
 def _labelled_dates(labels: Labels, kind: str, month_first: bool | None) -> Iterator[Finding]:

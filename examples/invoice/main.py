@@ -12,7 +12,7 @@ import items
 import parties
 import reading
 import totals
-from findings import Findings, change, readable
+from findings import readable
 from labels import Labels
 from layout import Layout
 
@@ -80,7 +80,7 @@ def check(ctx: Context) -> None:
     """Raise the confidence of values that agree with others, and lower it for contradictions."""
     findings = dict(ctx.data["totals"])
     ctx.log(totals.check_sum(findings))
-    ctx.log(_check_items(findings, ctx.data["items"]))
+    ctx.log(totals.check_items(findings, ctx.data["items"]))
     totals.complete(findings)
     ctx.data["fields"] = ctx.data["fields"] | findings
 
@@ -88,6 +88,7 @@ def check(ctx: Context) -> None:
 @step
 def report(ctx: Context) -> None:
     layout: Layout = ctx.data["layout"]
+    rows: list[items.Item] = ctx.data["items"]
     fields = [*ctx.data["fields"].items(), *(("iban", iban) for iban in ctx.data["ibans"]), *ctx.data["vat_ids"]]
     reasons = []
     for name, finding in fields:
@@ -100,16 +101,18 @@ def report(ctx: Context) -> None:
         else:
             box = layout.shares(finding.page, finding.box)
             ctx.field(name, value, confidence=confidence, page=finding.page, box=box)
-    _report_items(ctx, ctx.data["items"])
+    ctx.field("line_items", len(rows))
+    columns = ["page", "position", "description", "quantity", "unit", "unit_price", "tax_rate", "amount"]
+    multiplies = {True: "yes", False: "no", None: ""}
+    cells = [[*(getattr(row, name) for name in columns), multiplies[row.multiplies()]] for row in rows]
+    ctx.table("line_items", [*columns, "multiplies"], cells)
     ctx.artifact("explanation.txt", "\n".join(reasons) + "\n")
     data = {
         "fields": [
             {"name": name, "value": readable(f.value), "confidence": round(f.confidence, 2), "because": f.reasons}
             for name, f in fields
         ],
-        "line_items": [
-            {name: value for name, value in vars(item).items() if name != "box"} for item in ctx.data["items"]
-        ],
+        "line_items": [{name: value for name, value in vars(row).items() if name != "box"} for row in rows],
     }
     ctx.artifact("invoice.json", json.dumps(data, indent=2, ensure_ascii=False, default=str))
 
@@ -134,25 +137,3 @@ def _read_layout(ctx: Context) -> Layout:
             " Run text recognition (OCR) over it, or upload the PDF that the seller sent."
         )
     raise Rejected(f"{name} ({content_type}) contains no text. Use a PDF or a document with text.")
-
-
-def _check_items(findings: Findings, rows: list[items.Item]) -> str:
-    if not rows:
-        return "no line items to check the totals with"
-    total = items.total_of(rows)
-    for name in (totals.NET, totals.GROSS):
-        if name in findings and abs(findings[name].value - total) <= totals.TOLERANCE:
-            change(findings, name, lambda each: each.raised(0.6, f"the line items add up to {total}"))
-            return f"{len(rows)} line items add up to {total}, the {name.replace('_', ' ')}"
-    change(findings, totals.NET, lambda each: each.lowered(0.2, f"the line items add up to {total}"))
-    return f"{len(rows)} line items add up to {total}, which is neither the net nor the gross total"
-
-
-def _report_items(ctx: Context, rows: list[items.Item]) -> None:
-    ctx.field("line_items", len(rows))
-    columns = ["page", "position", "description", "quantity", "unit", "unit_price", "tax_rate", "amount", "multiplies"]
-    cells = []
-    for item in rows:
-        multiplies = {True: "yes", False: "no", None: ""}[item.multiplies()]
-        cells.append([*(getattr(item, name) for name in columns[:-1]), multiplies])
-    ctx.table("line_items", columns, cells)

@@ -1,12 +1,13 @@
 """Finds net, tax and gross totals and their currency."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import replace
 from decimal import Decimal
 from itertools import product
 
 import amounts
 from findings import Finding, Findings, at, best, change, money
+from items import Item, total_of
 from labels import Labels
 from layout import Box, Layout
 
@@ -21,13 +22,28 @@ _EURO_COUNTRIES = frozenset(
 
 def find_totals(labels: Labels, decimal_mark: str) -> Findings:
     """Return net, tax and gross with a correct sum and the highest confidence, otherwise the best of each."""
-    candidates = {kind: list(_candidates(labels, kind, decimal_mark)) for kind in KINDS}
+    candidates: dict[str, list[Finding]] = {kind: [] for kind in KINDS}
+    for kind in KINDS:
+        for label, place in labels.places_of(kind):
+            matches = amounts.find(place.text, decimal_mark)
+            has_currency = any(amounts.find_currencies(place.text))
+            # Whole numbers need a currency.
+            matches = [match for match in matches if match.has_cents] or (matches if has_currency else [])
+            if not matches:
+                continue
+            # The last one, because the base of a percentage precedes it.
+            start, end = place.start + matches[-1].start, place.start + matches[-1].end
+            total = at(place.line, start, end, matches[-1].value, 0.8 if label.is_strong else 0.65, place.how)
+            if matches[-1].has_cents:
+                candidates[kind].append(total.raised(0.2, "written with cents"))
+            else:
+                candidates[kind].append(total.lowered(0.3, "without cents"))
     taxes = list(candidates[TAX])
     if len(taxes) > 1 and all(tax.page == taxes[0].page for tax in taxes):
         # An invoice with several rates has them on separate lines.
-        total = sum((tax.value for tax in taxes), Decimal())
+        tax_total = sum((tax.value for tax in taxes), Decimal())
         around = Box.around(tax.box for tax in taxes if tax.box)
-        taxes.append(replace(taxes[0], value=total, box=around, reasons=(f"the sum of {len(taxes)} tax lines",)))
+        taxes.append(replace(taxes[0], value=tax_total, box=around, reasons=(f"the sum of {len(taxes)} tax lines",)))
     triples = [
         (net, tax, gross)
         for net, tax, gross in product(candidates[NET], taxes, candidates[GROSS])
@@ -52,6 +68,20 @@ def check_sum(totals: Findings) -> str:
     for kind in KINDS:
         change(totals, kind, lambda each: each.lowered(0.4, f"net + tax is {net + tax}, but gross {gross}"))
     return f"{net} + {tax} = {net + tax}, but the gross total is {gross}"
+
+
+def check_items(totals: Findings, items: list[Item]) -> str:
+    """Raise the confidence of the total that the items add up to, otherwise lower net. Return a message."""
+    if not items:
+        return "no line items to check the totals with"
+    sum_of_items = total_of(items)
+    because = f"the line items add up to {sum_of_items}"
+    for kind in (NET, GROSS):
+        if kind in totals and abs(totals[kind].value - sum_of_items) <= TOLERANCE:
+            change(totals, kind, lambda each: each.raised(0.6, because))
+            return f"{len(items)} line items add up to {sum_of_items}, the {kind.replace('_', ' ')}"
+    change(totals, NET, lambda each: each.lowered(0.2, because))
+    return f"{len(items)} line items add up to {sum_of_items}, which is neither the net nor the gross total"
 
 
 def complete(totals: Findings) -> None:
@@ -84,17 +114,6 @@ def find_currency(layout: Layout, totals: Findings, countries: Iterable[str]) ->
             "EUR", 0.4, ("no currency is given, but the bank account or VAT id is from a country with euros",)
         )
     return None
-
-
-def _candidates(labels: Labels, kind: str, decimal_mark: str) -> Iterator[Finding]:
-    for label, place in labels.places_of(kind):
-        matches = amounts.find(place.text, decimal_mark)
-        has_currency = any(amounts.find_currencies(place.text))
-        # Whole numbers need a currency. The last amount counts, because the base of a percentage precedes it.
-        for match in ([each for each in matches if each.has_cents] or (matches if has_currency else []))[-1:]:
-            span = place.start + match.start, place.start + match.end
-            total = at(place.line, *span, match.value, 0.8 if label.is_strong else 0.65, place.how)
-            yield total.raised(0.2, "written with cents") if match.has_cents else total.lowered(0.3, "without cents")
 
 
 def _is_beside(currency: Finding, total: Finding | None) -> bool:

@@ -49,7 +49,10 @@ def examine_columns(ctx: Context) -> None:
 def write(ctx: Context) -> None:
     outputs: list[Output] = []
     for table in ctx.data["tables"]:
-        name = _file_name(table.sheet.name, {output.file for output in outputs})
+        base = re.sub(r"[^A-Za-z0-9_-]+", "-", table.sheet.name).strip("-")[:LONGEST_FILE_NAME] or "sheet"
+        name, number = base, 2
+        while any(output.file == f"{name}.csv" for output in outputs):
+            name, number = f"{base}-{number}", number + 1
         changes = Changes()
         rows = cleaned_rows(table, changes, partial(ctx.progress, total=table.last_row))
         ctx.table(name, [column.name for column in table.columns], rows)
@@ -71,12 +74,3 @@ def report(ctx: Context) -> None:
     ctx.field("cells_that_do_not_fit", misfits)
     if misfits:
         ctx.log(f"{misfits} cells do not fit the type of their column: see report.txt", "warning")
-
-
-def _file_name(sheet_name: str, taken: set[str]) -> str:
-    """Return a valid file name that is not taken yet."""
-    base = re.sub(r"[^A-Za-z0-9_-]+", "-", sheet_name).strip("-")[:LONGEST_FILE_NAME] or "sheet"
-    name, number = base, 2
-    while f"{name}.csv" in taken:
-        name, number = f"{base}-{number}", number + 1
-    return name

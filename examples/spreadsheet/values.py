@@ -92,7 +92,14 @@ def read(cell: Cell, kind: str, conventions: Conventions) -> Any:
         case "integer":
             return _integer(cell, conventions)
         case "decimal":
-            return _decimal(cell, conventions)
+            if isinstance(cell.typed, Decimal):
+                return cell.typed
+            if (whole := _integer(cell, conventions)) is not None:
+                return Decimal(whole)
+            number, mark = _without_currency(cell.text), conventions.decimal_mark
+            if not _DECIMAL.fullmatch(number) or max(".,", key=number.rfind) != mark:
+                return None
+            return Decimal(re.sub(rf"[^\d{re.escape(mark)}-]", "", number).replace(",", "."))
         case "date":
             if isinstance(cell.typed, date):
                 return cell.typed
@@ -167,18 +174,6 @@ def _integer(cell: Cell, conventions: Conventions) -> int | None:
     if grouped and grouped[1] != conventions.decimal_mark:
         return int(re.sub(r"[^\d-]", "", number))
     return None
-
-
-def _decimal(cell: Cell, conventions: Conventions) -> Decimal | None:
-    if isinstance(cell.typed, Decimal):
-        return cell.typed
-    if (whole := _integer(cell, conventions)) is not None:
-        return Decimal(whole)
-    number = _without_currency(cell.text)
-    if not _DECIMAL.fullmatch(number) or max(".,", key=number.rfind) != conventions.decimal_mark:
-        return None
-    digits = re.sub(rf"[^\d{re.escape(conventions.decimal_mark)}-]", "", number)
-    return Decimal(digits.replace(",", "."))
 
 
 def _day(year: str, month: str, day: str) -> date | None:
