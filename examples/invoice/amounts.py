@@ -35,7 +35,7 @@ _CURRENCY = re.compile(
 
 
 @dataclass(frozen=True)
-class FoundAmount:
+class AmountMatch:
     start: int
     end: int
     value: Decimal
@@ -44,7 +44,7 @@ class FoundAmount:
 
 
 @dataclass(frozen=True)
-class FoundCurrency:
+class CurrencyMatch:
     start: int
     end: int
     code: str
@@ -52,21 +52,25 @@ class FoundCurrency:
     is_sure: bool
 
 
-def find(text: str, decimal_mark: str) -> list[FoundAmount]:
+def find(text: str, decimal_mark: str) -> list[AmountMatch]:
     """Return possible amounts from left to right, without percentages and parts of longer numbers."""
-    return [
-        FoundAmount(match.start(), match.end(), _signed(match, decimal_mark), _has_cents(match["digits"]))
-        for match in _AMOUNT.finditer(text)
-    ]
+    matches = []
+    for match in _AMOUNT.finditer(text):
+        value = parse(match["digits"], decimal_mark)
+        before, after = (match["before"] or "").strip(), match["after"] or ""
+        is_negative = match["sign"] or before + after in ("()", "-", "–", "−")
+        has_cents = re.search(r"[.,]\d{2}$", match["digits"]) is not None
+        matches.append(AmountMatch(match.start(), match.end(), -value if is_negative else value, has_cents))
+    return matches
 
 
-def find_currencies(text: str) -> Iterator[FoundCurrency]:
+def find_currencies(text: str) -> Iterator[CurrencyMatch]:
     for match in _CURRENCY.finditer(text):
-        if match["symbol"]:
-            yield _by_symbol(match)
+        if symbol := match["symbol"]:
+            yield CurrencyMatch(match.start(), match.end(), _SYMBOLS[symbol], is_sure=symbol not in _SHARED_SYMBOLS)
         else:
             code = "EUR" if match["euro"] else match["code"]
-            yield FoundCurrency(match.start(), match.end(), _SHORT.get(code, code), is_sure=True)
+            yield CurrencyMatch(match.start(), match.end(), _SHORT.get(code, code), is_sure=True)
 
 
 def decimal_mark(text: str) -> str:
@@ -85,19 +89,3 @@ def parse(digits: str, decimal_mark: str) -> Decimal:
     mark = plain[-len(last) - 1]
     is_group = plain.count(mark) > 1 or (len(last) == 3 and mark != decimal_mark)
     return Decimal("".join(groups) + ("" if is_group else ".") + last)
-
-
-def _signed(match: re.Match[str], decimal_mark: str) -> Decimal:
-    value = parse(match["digits"], decimal_mark)
-    before, after = (match["before"] or "").strip(), match["after"] or ""
-    is_negative = match["sign"] or before + after in ("()", "-", "–", "−")
-    return -value if is_negative else value
-
-
-def _has_cents(digits: str) -> bool:
-    return re.search(r"[.,]\d{2}$", digits) is not None
-
-
-def _by_symbol(match: re.Match[str]) -> FoundCurrency:
-    symbol = match["symbol"]
-    return FoundCurrency(match.start(), match.end(), _SYMBOLS[symbol], is_sure=symbol not in _SHARED_SYMBOLS)

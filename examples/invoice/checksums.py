@@ -1,7 +1,6 @@
 """Checks numbers that have a checksum: bank accounts (IBAN) and VAT IDs."""
 
 import re
-from collections.abc import Callable
 
 # The length of an IBAN by country.
 IBAN_LENGTHS = {
@@ -30,7 +29,7 @@ def compact(text: str) -> str:
 def is_iban(text: str) -> bool:
     iban = compact(text)
     well_formed = re.fullmatch(r"[A-Z]{2}\d{2}[A-Z0-9]+", iban) is not None
-    return well_formed and len(iban) == IBAN_LENGTHS.get(iban[:2]) and _iban_remainder(iban) == 1
+    return well_formed and len(iban) == IBAN_LENGTHS.get(iban[:2]) and _remainder_97(iban[4:] + iban[:4]) == 1
 
 
 def is_vat_format(text: str) -> bool:
@@ -41,13 +40,45 @@ def is_vat_format(text: str) -> bool:
 def vat_checksum(text: str) -> bool | None:
     """Return whether the checksum is right, or None if none is known for the country or the kind of ID."""
     vat_id = compact(text)
-    check = _VAT_CHECKS.get(vat_id[:2])
-    return check(vat_id[2:]) if check and is_vat_format(vat_id) else None
+    if not is_vat_format(vat_id):
+        return None
+    number = vat_id[2:]
+    match vat_id[:2]:
+        case "AT":
+            values = [int(digit) for digit in number[1:]]
+            total = sum(value // 5 + value * 2 % 10 if place % 2 else value for place, value in enumerate(values[:-1]))
+            return (10 - (total + 4) % 10) % 10 == values[-1]
+        case "BE":
+            digits = number.zfill(10)
+            return 97 - int(digits[:8]) % 97 == int(digits[8:])
+        case "CH":
+            return (11 - _weighted(number[1:9], (5, 4, 3, 2, 7, 6, 5, 4)) % 11) % 11 == int(number[9])
+        case "DE":  # ISO 7064, modulus 11, 10
+            product = 10
+            for digit in number[:-1]:
+                product = 2 * ((int(digit) + product) % 10 or 10) % 11
+            return (11 - product) % 10 == int(number[-1])
+        case "DK":
+            return _weighted(number, (2, 7, 6, 5, 4, 3, 2, 1)) % 11 == 0
+        case "FR" if number[:2].isdigit():  # the newer kind has letters
+            siren = number[2:]
+            return _luhn(siren) and (12 + 3 * (int(siren) % 97)) % 97 == int(number[:2])
+        case "GB" | "XI":
+            return (_weighted(number[:7], (8, 7, 6, 5, 4, 3, 2)) + int(number[7:9])) % 97 in (0, 42)
+        case "IT":
+            return _luhn(number)
+        case "LU":
+            return int(number[:6]) % 89 == int(number[6:])
+        case "NL":  # the company number or, since 2020, the whole ID like an IBAN
+            of_company = _weighted(number[:8], (9, 8, 7, 6, 5, 4, 3, 2)) % 11 == int(number[8])
+            return of_company or _remainder_97(vat_id) == 1
+        case "PL":
+            return _weighted(number[:9], (6, 5, 7, 2, 3, 4, 5, 6, 7)) % 11 == int(number[9])
+    return None
 
 
-def _iban_remainder(iban: str) -> int:
-    moved = iban[4:] + iban[:4]
-    return int("".join(str(int(character, 36)) for character in moved)) % 97
+def _remainder_97(text: str) -> int:
+    return int("".join(str(int(character, 36)) for character in text)) % 97
 
 
 def _weighted(digits: str, weights: tuple[int, ...]) -> int:
@@ -57,74 +88,3 @@ def _weighted(digits: str, weights: tuple[int, ...]) -> int:
 def _luhn(digits: str) -> bool:
     doubled = [int(digit) * (2 if place % 2 else 1) for place, digit in enumerate(reversed(digits))]
     return sum(value - 9 if value > 9 else value for value in doubled) % 10 == 0
-
-
-def _germany(digits: str) -> bool:
-    """Check by ISO 7064, modulus 11, 10."""
-    product = 10
-    for digit in digits[:-1]:
-        product = 2 * ((int(digit) + product) % 10 or 10) % 11
-    return (11 - product) % 10 == int(digits[-1])
-
-
-def _austria(digits: str) -> bool:
-    values = [int(digit) for digit in digits[1:]]
-    total = sum(value // 5 + value * 2 % 10 if place % 2 else value for place, value in enumerate(values[:-1]))
-    return (10 - (total + 4) % 10) % 10 == values[-1]
-
-
-def _france(key_and_siren: str) -> bool | None:
-    key, siren = key_and_siren[:2], key_and_siren[2:]
-    if not key.isdigit():
-        return None  # the newer kind, with letters
-    return _luhn(siren) and (12 + 3 * (int(siren) % 97)) % 97 == int(key)
-
-
-def _netherlands(digits: str) -> bool:
-    """Check the company number or, for IDs since 2020, the whole ID like an IBAN."""
-    of_company = _weighted(digits[:8], (9, 8, 7, 6, 5, 4, 3, 2)) % 11 == int(digits[8])
-    of_whole = int("".join(str(int(character, 36)) for character in f"NL{digits}")) % 97 == 1
-    return of_company or of_whole
-
-
-def _united_kingdom(digits: str) -> bool:
-    total = _weighted(digits[:7], (8, 7, 6, 5, 4, 3, 2)) + int(digits[7:9])
-    return total % 97 in (0, 42)
-
-
-def _belgium(digits: str) -> bool:
-    number = digits.zfill(10)
-    return 97 - int(number[:8]) % 97 == int(number[8:])
-
-
-def _denmark(digits: str) -> bool:
-    return _weighted(digits, (2, 7, 6, 5, 4, 3, 2, 1)) % 11 == 0
-
-
-def _luxembourg(digits: str) -> bool:
-    return int(digits[:6]) % 89 == int(digits[6:])
-
-
-def _poland(digits: str) -> bool:
-    return _weighted(digits[:9], (6, 5, 7, 2, 3, 4, 5, 6, 7)) % 11 == int(digits[9])
-
-
-def _switzerland(number: str) -> bool:
-    digits = number[1:10]
-    return (11 - _weighted(digits[:8], (5, 4, 3, 2, 7, 6, 5, 4)) % 11) % 11 == int(digits[8])
-
-
-_VAT_CHECKS: dict[str, Callable[[str], bool | None]] = {
-    "AT": _austria,
-    "BE": _belgium,
-    "CH": _switzerland,
-    "DE": _germany,
-    "DK": _denmark,
-    "FR": _france,
-    "GB": _united_kingdom,
-    "IT": _luhn,
-    "LU": _luxembourg,
-    "NL": _netherlands,
-    "PL": _poland,
-    "XI": _united_kingdom,
-}

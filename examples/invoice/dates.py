@@ -36,7 +36,7 @@ _EARLIEST, _LATEST = 1990, 2100
 
 
 @dataclass(frozen=True)
-class FoundDate:
+class DateMatch:
     """A date's place in the text and its meanings: two different days if it is ambiguous, like 11/12/2026."""
 
     start: int
@@ -50,18 +50,25 @@ class FoundDate:
 
     def read(self, *, month_first: bool) -> date:
         first, second = (self.month_first, self.day_first) if month_first else (self.day_first, self.month_first)
-        found = first or second
-        assert found is not None
-        return found
+        day = first or second
+        assert day is not None
+        return day
 
 
-def find(text: str) -> list[FoundDate]:
+def find(text: str) -> list[DateMatch]:
     """Return the dates from left to right, without overlaps."""
-    found: list[FoundDate] = []
-    for each in sorted([*_find_clear(text), *_find_numeric(text)], key=lambda each: (each.start, -each.end)):
-        if not found or each.start >= found[-1].end:
-            found.append(each)
-    return found
+    candidates: list[DateMatch] = []
+    for pattern in (_ISO, _DAY_MONTH, _MONTH_DAY):
+        for match in pattern.finditer(text):
+            month = _MONTH_NUMBERS.get(match["month"].casefold()) or int(match["month"])
+            if day := _day(match["year"], month, match["day"]):
+                candidates.append(DateMatch(match.start(), match.end(), day, day))
+    candidates += _find_numeric(text)
+    matches: list[DateMatch] = []
+    for each in sorted(candidates, key=lambda each: (each.start, -each.end)):
+        if not matches or each.start >= matches[-1].end:
+            matches.append(each)
+    return matches
 
 
 def prefers_month_first(text: str) -> bool | None:
@@ -74,15 +81,7 @@ def prefers_month_first(text: str) -> bool | None:
     return sum(1 if each.day_first is None else -1 for each in clear) > 0
 
 
-def _find_clear(text: str) -> Iterator[FoundDate]:
-    for pattern in (_ISO, _DAY_MONTH, _MONTH_DAY):
-        for match in pattern.finditer(text):
-            month = _MONTH_NUMBERS.get(match["month"].casefold()) or int(match["month"])
-            if day := _day(match["year"], month, match["day"]):
-                yield FoundDate(match.start(), match.end(), day, day)
-
-
-def _find_numeric(text: str, separators: str = "./-") -> Iterator[FoundDate]:
+def _find_numeric(text: str, separators: str = "./-") -> Iterator[DateMatch]:
     """Yield numeric dates. With dots, the day comes first; with slashes and dashes, that depends on the writer."""
     for match in _NUMERIC.finditer(text):
         if match["sep"] not in separators:
@@ -91,7 +90,7 @@ def _find_numeric(text: str, separators: str = "./-") -> Iterator[FoundDate]:
         day_first = _day(year, int(b), a)
         month_first = day_first if match["sep"] == "." else _day(year, int(a), b)
         if day_first or month_first:
-            yield FoundDate(match.start(), match.end(), day_first, month_first)
+            yield DateMatch(match.start(), match.end(), day_first, month_first)
 
 
 def _day(year: str, month: int, day: str) -> date | None:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from decimal import Decimal
 
 import amounts
@@ -37,6 +37,7 @@ COLUMNS = {
 _COLUMN_OF = {word: column for column, words in COLUMNS.items() for word in words}
 _WORDS = "|".join(re.escape(word) for word in sorted(_COLUMN_OF, key=len, reverse=True))
 _HEAD = re.compile(rf"(?<![\w-])(?:{_WORDS})(?!\w)", re.IGNORECASE)
+_GOODS = {"description", "quantity"}
 _TOTALS = {"net_total", "tax_total", "gross_total"}
 _NUMBER = re.compile(r"\d[\d.,'’]*")
 # Largest distances in line heights: from a line to the continuation of its description, and from one row to the next.
@@ -68,45 +69,50 @@ class Head:
     """The line with the column headings of a table."""
 
     line: Line
-    columns: dict[str, Box] = field(default_factory=dict)
+    columns: dict[str, Box]
 
     def column_of(self, cell: Cell) -> str:
         return min(self.columns, key=lambda name: cell.box.beside(self.columns[name]))
 
 
 def find_heads(layout: Layout) -> list[Head]:
-    heads = [Head(line, _columns(line)) for line in layout.lines]
-    return [head for head in heads if _is_head(head)]
+    heads = []
+    for line in layout.lines:
+        columns: dict[str, Box] = {}
+        for match in _HEAD.finditer(line.text):
+            columns.setdefault(_COLUMN_OF[match[0].lower()], line.box_of(*match.span()))
+        has_numbers = any(character.isdigit() for character in line.text)
+        if has_numbers or len(columns) < 3 or "amount" not in columns or columns.keys().isdisjoint(_GOODS):
+            continue
+        # The texts of descriptions are longer than their heading, so the column extends to the next one.
+        if wide := columns.get("description"):
+            right = min((box.left for box in columns.values() if box.left > wide.left), default=wide.right)
+            columns["description"] = Box(wide.left, wide.top, max(wide.right, right - wide.height), wide.bottom)
+        heads.append(Head(line, columns))
+    return heads
 
 
 def find_items(layout: Layout, heads: list[Head], decimal_mark: str) -> list[Item]:
     items = [item for head in heads for item in _rows_below(layout.page_of(head.line), head, decimal_mark)]
-    return items or list(_rows_by_arithmetic(layout, decimal_mark))
+    if items:
+        return items
+    # In a table without headings, an item is a line in which two numbers multiply to the last one.
+    for line in layout.lines:
+        matches = amounts.find(line.text, decimal_mark)
+        pairs = [(a, b) for place, a in enumerate(matches[:-1]) for b in matches[place + 1 : -1]]
+        for a, b in pairs:
+            if matches[-1].has_cents and a.value * b.value == matches[-1].value:
+                quantity, price = (b, a) if a.has_cents and not b.has_cents else (a, b)
+                before_numbers = re.sub(r"^\d+\s+(?=\D)", "", line.text[: a.start]).strip()
+                item = Item(line.page, line.box, before_numbers or line.text[a.end : b.start].strip())
+                item.quantity, item.unit_price, item.amount = quantity.value, price.value, matches[-1].value
+                items.append(item)
+                break
+    return items
 
 
 def total_of(items: list[Item]) -> Decimal:
     return sum((item.amount for item in items if item.amount is not None), Decimal())
-
-
-def _columns(line: Line) -> dict[str, Box]:
-    columns: dict[str, Box] = {}
-    for match in _HEAD.finditer(line.text):
-        columns.setdefault(_COLUMN_OF[match[0].lower()], line.box_of(*match.span()))
-    return _with_wide_description(columns)
-
-
-def _with_wide_description(columns: dict[str, Box]) -> dict[str, Box]:
-    """Extend the description column to the next column, because its texts are longer than its heading."""
-    if wide := columns.get("description"):
-        right = min((box.left for box in columns.values() if box.left > wide.left), default=wide.right)
-        columns["description"] = Box(wide.left, wide.top, max(wide.right, right - wide.height), wide.bottom)
-    return columns
-
-
-def _is_head(head: Head) -> bool:
-    names = head.columns.keys()
-    has_numbers = any(character.isdigit() for character in head.line.text)
-    return len(names) >= 3 and bool(names & {"description", "quantity"}) and "amount" in names and not has_numbers
 
 
 def _rows_below(page: Page, head: Head, decimal_mark: str) -> Iterator[Item]:
@@ -114,7 +120,7 @@ def _rows_below(page: Page, head: Head, decimal_mark: str) -> Iterator[Item]:
     for line in page.below(head.line):
         if _ends_table(line) or line.box.top - last.bottom > _ROW_GAP * line.box.height:
             break
-        row = _row(line, head, decimal_mark)
+        row = _read_row(line, head, decimal_mark)
         if row.amount is not None:
             if item:
                 yield item
@@ -126,23 +132,20 @@ def _rows_below(page: Page, head: Head, decimal_mark: str) -> Iterator[Item]:
 
 
 def _ends_table(line: Line) -> bool:
-    found = labels_in(line)
-    return (
-        bool(found) and found[0].kind in _TOTALS and len(amounts.find(line.text, ".")) <= 3 and not _has_two_texts(line)
-    )
-
-
-def _has_two_texts(line: Line) -> bool:
-    """Return whether the line has more than a label and amounts: an item may be called “Total station hire”."""
+    labels = labels_in(line)
+    if not labels or labels[0].kind not in _TOTALS or len(amounts.find(line.text, ".")) > 3:
+        return False
+    # With more than a label and amounts, the line is an item: it may be called “Total station hire”.
     first = line.cells[0].text
-    return first.isdigit() or len(first.split()) > 6
+    return not first.isdigit() and len(first.split()) <= 6
 
 
-def _row(line: Line, head: Head, decimal_mark: str) -> Item:
+def _read_row(line: Line, head: Head, decimal_mark: str) -> Item:
     texts: dict[str, str] = {}
     for cell in line.cells:
         column = head.column_of(cell)
         texts[column] = f"{texts.get(column, '')} {cell.text}".strip()
+    amount_matches = amounts.find(texts.get("amount", ""), decimal_mark)
     return Item(
         page=line.page,
         box=line.box,
@@ -152,31 +155,10 @@ def _row(line: Line, head: Head, decimal_mark: str) -> Item:
         quantity=_number(texts.get("quantity"), decimal_mark),
         unit_price=_number(texts.get("unit_price"), decimal_mark),
         tax_rate=_number(texts.get("tax_rate"), decimal_mark),
-        amount=_amount(texts.get("amount"), decimal_mark),
+        amount=amount_matches[-1].value if amount_matches else None,
     )
 
 
 def _number(text: str | None, decimal_mark: str) -> Decimal | None:
     match = _NUMBER.search(text or "")
     return amounts.parse(match[0].rstrip(".,'’"), decimal_mark) if match else None
-
-
-def _amount(text: str | None, decimal_mark: str) -> Decimal | None:
-    found = amounts.find(text or "", decimal_mark)
-    return found[-1].value if found else None
-
-
-def _rows_by_arithmetic(layout: Layout, decimal_mark: str) -> Iterator[Item]:
-    """Yield items of a table without headings: lines in which two numbers multiply to the last one."""
-    for line in layout.lines:
-        found = amounts.find(line.text, decimal_mark)
-        pairs = [(a, b) for place, a in enumerate(found[:-1]) for b in found[place + 1 : -1]]
-        product = next(((a, b) for a, b in pairs if found[-1].has_cents and a.value * b.value == found[-1].value), None)
-        if product:
-            yield _multiplied(line, *product, found[-1].value)
-
-
-def _multiplied(line: Line, a: amounts.FoundAmount, b: amounts.FoundAmount, amount: Decimal) -> Item:
-    quantity, price = (b, a) if a.has_cents and not b.has_cents else (a, b)
-    description = re.sub(r"^\d+\s+(?=\D)", "", line.text[: a.start]).strip() or line.text[a.end : b.start].strip()
-    return Item(line.page, line.box, description, quantity=quantity.value, unit_price=price.value, amount=amount)

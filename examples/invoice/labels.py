@@ -104,6 +104,19 @@ _BELOW = 3.0
 # Allowed in the cell of a label that stands alone: punctuation, a percentage, a currency.
 _NOTHING = re.compile(r"(?:[\s:.,/|()*-]|\d+(?:[.,]\d+)? ?%|\b(?:in|EUR|USD|GBP|CHF)\b|[€$£])*")
 
+# The kind of each phrase, and whether it is strong.
+_KINDS = (
+    dict.fromkeys(OTHER, ("other", True))
+    | {phrase: (kind, False) for kind, phrases in WEAK.items() for phrase in phrases}
+    | {phrase: (kind, True) for kind, phrases in STRONG.items() for phrase in phrases}
+)
+# Longest first, so that "invoice date" is tried before "invoice".
+_PHRASES = sorted(_KINDS, key=len, reverse=True)
+_GROUPS = (f"(?P<p{place}>{_BETWEEN.join(map(re.escape, phrase.split()))})" for place, phrase in enumerate(_PHRASES))
+_PATTERN = re.compile(rf"(?<![\w-])(?:{'|'.join(_GROUPS)})(?!\w){_AFTER}", re.IGNORECASE)
+# These are everyday words too, so they only count with a colon or alone in a cell.
+_EVERYDAY = {"seller", "buyer"}
+
 
 @dataclass(frozen=True)
 class Place:
@@ -167,62 +180,44 @@ class Labels:
 
     def __init__(self, layout: Layout, table_heads: list[Line]) -> None:
         self.layout = layout
-        self._found = [label for line in layout.lines if line not in table_heads for label in labels_in(line)]
+        self._labels = [label for line in layout.lines if line not in table_heads for label in labels_in(line)]
 
     def of(self, kind: str) -> list[Label]:
-        return [label for label in self._found if label.kind == kind]
+        return [label for label in self._labels if label.kind == kind]
 
     def places_of(self, kind: str) -> Iterator[tuple[Label, Place]]:
         for label in self.of(kind):
             for place in label.places(self.layout):
                 yield label, place
 
+    def beside(self, kind: str, page: int | None, box: Box | None) -> Label | None:
+        """Return the label of this kind at the height of the box."""
+        if box is None:
+            return None
+        lines = ((label, label.line) for label in self.of(kind) if label.line.page == page)
+        return next((label for label, line in lines if line.box.top <= box.middle <= line.box.bottom), None)
+
     def before(self, line: Line, start: int) -> Label | None:
         """Return the label of a value that starts at this position."""
-        earlier = [label for label in self._found if label.line is line and label.start < start]
+        earlier = [label for label in self._labels if label.line is line and label.start < start]
         return earlier[-1] if earlier else None
 
 
 def labels_in(line: Line) -> list[Label]:
-    found = [match for match in _PATTERN.finditer(line.text) if _counts(line, match)]
-    starts = [*(match.start() for match in found), len(line.text)]
-    return [_label(line, match, until) for match, until in zip(found, starts[1:], strict=True)]
-
-
-def _phrase(phrase: str) -> str:
-    return _BETWEEN.join(re.escape(word) for word in phrase.split())
-
-
-def _by_phrase() -> dict[str, tuple[str, bool]]:
-    kinds = dict.fromkeys(OTHER, ("other", True))
-    kinds |= {phrase: (kind, False) for kind, phrases in WEAK.items() for phrase in phrases}
-    return kinds | {phrase: (kind, True) for kind, phrases in STRONG.items() for phrase in phrases}
-
-
-_KINDS = _by_phrase()
-# Longest first, so that "invoice date" is tried before "invoice".
-_PHRASES = sorted(_KINDS, key=len, reverse=True)
-_NAMED = (f"(?P<p{place}>{_phrase(phrase)})" for place, phrase in enumerate(_PHRASES))
-_PATTERN = re.compile(rf"(?<![\w-])(?:{'|'.join(_NAMED)})(?!\w){_AFTER}", re.IGNORECASE)
-# These are everyday words too, so they only count with a colon or alone in a cell.
-_EVERYDAY = {"seller", "buyer"}
-
-
-def _kind(match: re.Match[str]) -> tuple[str, bool]:
-    assert match.lastgroup is not None
-    return _KINDS[_PHRASES[int(match.lastgroup[1:])]]
-
-
-def _counts(line: Line, match: re.Match[str]) -> bool:
-    kind, is_strong = _kind(match)
-    begins_cell = match.start() == 0 or line.text[: match.start()].endswith("  ")
-    if kind in _EVERYDAY:
-        return begins_cell and (
-            match[0].endswith(":") or line.text[match.end() :].startswith(("  ", ":")) or match.end() == len(line.text)
-        )
-    return begins_cell or is_strong
-
-
-def _label(line: Line, match: re.Match[str], until: int) -> Label:
-    kind, is_strong = _kind(match)
-    return Label(kind, is_strong, line, match.start(), match.end(), until)
+    matches = []
+    for match in _PATTERN.finditer(line.text):
+        assert match.lastgroup is not None
+        kind, is_strong = _KINDS[_PHRASES[int(match.lastgroup[1:])]]
+        begins_cell = match.start() == 0 or line.text[: match.start()].endswith("  ")
+        rest = line.text[match.end() :]
+        if kind in _EVERYDAY:
+            is_label = begins_cell and (match[0].endswith(":") or rest.startswith(("  ", ":")) or not rest)
+        else:
+            is_label = begins_cell or is_strong
+        if is_label:
+            matches.append((kind, is_strong, *match.span()))
+    ends = [*(start for _, _, start, _ in matches[1:]), len(line.text)]
+    return [
+        Label(kind, is_strong, line, start, end, until)
+        for (kind, is_strong, start, end), until in zip(matches, ends, strict=False)
+    ]

@@ -38,12 +38,12 @@ class Box:
 
     @staticmethod
     def around(boxes: Iterable["Box"]) -> "Box":
-        found = list(boxes)
+        parts = list(boxes)
         return Box(
-            min(box.left for box in found),
-            min(box.top for box in found),
-            max(box.right for box in found),
-            max(box.bottom for box in found),
+            min(box.left for box in parts),
+            min(box.top for box in parts),
+            max(box.right for box in parts),
+            max(box.bottom for box in parts),
         )
 
 
@@ -134,12 +134,8 @@ class Layout:
     def shares(self, page_number: int, box: Box) -> tuple[float, float, float, float]:
         """Return the box as fractions of its page, as `Context.field` expects it."""
         page = self.pages[page_number - 1]
-        across, down = (
-            (box.left / page.width, box.right / page.width),
-            (box.top / page.height, box.bottom / page.height),
-        )
-        left, right = (min(1.0, max(0.0, share)) for share in across)
-        top, bottom = (min(1.0, max(0.0, share)) for share in down)
+        left, right = (min(1.0, max(0.0, place / page.width)) for place in (box.left, box.right))
+        top, bottom = (min(1.0, max(0.0, place / page.height)) for place in (box.top, box.bottom))
         return left, top, right, bottom
 
 
@@ -147,25 +143,21 @@ def lines_of(page: int, words: Sequence[Word]) -> tuple[Line, ...]:
     """Group words into lines by their places, whatever their order in the file."""
     rows: list[list[Word]] = []
     for word in sorted(words, key=lambda word: word.box.middle):
-        if rows and _same_row(rows[-1], word):
+        last = rows[-1][-1].box if rows else None
+        # The middle of each word lies within the height of the other, because sizes may differ.
+        if last and last.top < word.box.middle < last.bottom and word.box.top < last.middle < word.box.bottom:
             rows[-1].append(word)
         else:
             rows.append([word])
-    return tuple(Line(page, _cells_of(sorted(row, key=lambda word: word.box.left))) for row in rows)
-
-
-def _same_row(row: list[Word], word: Word) -> bool:
-    """Return whether the middle of each word lies within the height of the other, because sizes may differ."""
-    last = row[-1].box
-    return last.top < word.box.middle < last.bottom and word.box.top < last.middle < word.box.bottom
-
-
-def _cells_of(words: list[Word]) -> tuple[Cell, ...]:
-    cells = [[words[0]]]
-    for before, word in pairwise(words):
-        gap = word.box.left - before.box.right
-        if gap < CELL_GAP * max(before.box.height, word.box.height):
-            cells[-1].append(word)
-        else:
-            cells.append([word])
-    return tuple(Cell(tuple(cell)) for cell in cells)
+    lines = []
+    for row in rows:
+        row.sort(key=lambda word: word.box.left)
+        cells = [[row[0]]]
+        for before, word in pairwise(row):
+            gap = word.box.left - before.box.right
+            if gap < CELL_GAP * max(before.box.height, word.box.height):
+                cells[-1].append(word)
+            else:
+                cells.append([word])
+        lines.append(Line(page, tuple(Cell(tuple(cell)) for cell in cells)))
+    return tuple(lines)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from findings import Finding, Findings, best
-from labels import Label, Labels
+from labels import Labels
 from layout import Cell, Layout, Line, Page
 
 _LEGAL_FORM = re.compile(
@@ -39,12 +39,9 @@ class Block:
 
     def takes(self, line: Line, cell: Cell) -> bool:
         above = self.cells[-1][1].box
-        aligned = min(abs(above.left - cell.box.left), abs(above.right - cell.box.right)) < _ALIGNED
-        return aligned and line.page == self.page and cell.box.top >= above.top and self._is_close(cell)
-
-    def _is_close(self, cell: Cell) -> bool:
-        above = self.cells[-1][1].box
-        return cell.box.top - above.bottom < _CLOSE * min(above.height, cell.box.height)
+        is_close = cell.box.top - above.bottom < _CLOSE * min(above.height, cell.box.height)
+        is_aligned = min(abs(above.left - cell.box.left), abs(above.right - cell.box.right)) < _ALIGNED
+        return is_aligned and line.page == self.page and cell.box.top >= above.top and is_close
 
     def holds(self, finding: Finding | None) -> bool:
         if finding is None or finding.box is None or finding.page != self.page:
@@ -60,10 +57,16 @@ def find_parties(labels: Labels) -> Findings:
     layout = labels.layout
     blocks = list(_blocks(layout))
     buyer_by_label = best(list(_labelled(labels, "buyer")))
-    seller = best([each for each in _seller_candidates(labels, blocks) if not _same(each, buyer_by_label)])
+    sellers = [
+        *_labelled(labels, "seller"),
+        *(replace(each, confidence=0.75) for each in _labelled(labels, "account_holder")),
+        *_senders_and_companies(layout),
+        *_letterheads(layout, blocks),
+    ]
+    seller = best([each for each in sellers if not _same(each, buyer_by_label)])
     buyer = buyer_by_label or best(list(_addressed(layout, blocks, seller)))
-    found = {"seller_name": seller, "buyer_name": buyer}
-    return {name: finding for name, finding in found.items() if finding}
+    findings = {"seller_name": seller, "buyer_name": buyer}
+    return {name: finding for name, finding in findings.items() if finding}
 
 
 def assign_vat_ids(labels: Labels, buyer: Finding | None, vat_ids: list[Finding]) -> Iterator[tuple[str, Finding]]:
@@ -73,33 +76,12 @@ def assign_vat_ids(labels: Labels, buyer: Finding | None, vat_ids: list[Finding]
     """
     addresses = [block for block in _blocks(labels.layout) if block.holds(buyer)]
     for finding in vat_ids:
-        if label := _label_beside(labels.of("buyer_vat_id"), finding):
+        if label := labels.beside("buyer_vat_id", finding.page, finding.box):
             yield "buyer_vat_id", finding.raised(0.3, f"next to “{label.text}”")
         elif any(block.holds(finding) for block in addresses):
             yield "buyer_vat_id", finding.lowered(0.1, "in the buyer's address")
         else:
             yield "seller_vat_id", finding.lowered(0.1, "not in the buyer's address")
-
-
-def _label_beside(labels: list[Label], finding: Finding) -> Label | None:
-    return next(
-        (
-            each
-            for each in labels
-            if finding.box
-            and each.line.page == finding.page
-            and each.line.box.top <= finding.box.middle <= each.line.box.bottom
-        ),
-        None,
-    )
-
-
-def _seller_candidates(labels: Labels, blocks: list[Block]) -> Iterator[Finding]:
-    yield from _labelled(labels, "seller")
-    yield from (replace(each, confidence=0.75) for each in _labelled(labels, "account_holder"))
-    yield from _senders(labels.layout)
-    yield from _companies(labels.layout)
-    yield from _letterheads(labels.layout, blocks)
 
 
 def _labelled(labels: Labels, kind: str) -> Iterator[Finding]:
@@ -118,22 +100,22 @@ def _name_in(line: Line, name: str, start: int, confidence: float, because: str)
     return Finding(name, confidence, (because,), line.page, line.box_of(start, start + len(name)))
 
 
-def _senders(layout: Layout) -> Iterator[Finding]:
-    """Yield names from return address lines, which have name, street and town of the sender in one small line."""
+def _senders_and_companies(layout: Layout) -> Iterator[Finding]:
+    """Yield names with the legal form of a company, and names from return address lines.
+
+    These have the name, street and town of the sender in one small line.
+    """
     for line in layout.lines:
         for cell in line.cells:
             parts = _SENDER_SEPARATORS.split(cell.text)
-            if len(parts) >= 3 and _POSTCODE.search(cell.text) and _is_name(parts[0]):
+            if not _is_name(parts[0]):
+                continue
+            if len(parts) >= 3 and _POSTCODE.search(cell.text):
                 yield _of_cell(line, cell, parts[0], 0.8, "at the start of a sender's line")
-
-
-def _companies(layout: Layout) -> Iterator[Finding]:
-    for line in layout.lines:
-        for cell in line.cells:
-            name = _SENDER_SEPARATORS.split(cell.text)[0]
-            if _LEGAL_FORM.search(name) and _is_name(name):
+            if _LEGAL_FORM.search(parts[0]):
                 near_edge = not _TOP < cell.box.middle / layout.page_of(line).height < 0.85
-                yield _of_cell(line, cell, name, 0.6 if near_edge else 0.4, "a name with the legal form of a company")
+                confidence = 0.6 if near_edge else 0.4
+                yield _of_cell(line, cell, parts[0], confidence, "a name with the legal form of a company")
 
 
 def _letterheads(layout: Layout, blocks: list[Block]) -> Iterator[Finding]:
@@ -156,9 +138,9 @@ def _addressed(layout: Layout, blocks: list[Block], seller: Finding | None) -> I
         lines = [(line, cell) for line, cell in block.cells if not _is_sender(cell)]
         if block.page == 1 and lines and _is_address(block) and _is_high(layout.pages[0], lines[0][1]):
             line, cell = lines[0]
-            found = _of_cell(line, cell, cell.text, 0.7, "the first line of an address")
-            if _is_name(cell.text) and not _same(found, seller):
-                yield found.raised(0.4, "below the sender's line") if len(lines) < len(block.cells) else found
+            buyer = _of_cell(line, cell, cell.text, 0.7, "the first line of an address")
+            if _is_name(cell.text) and not _same(buyer, seller):
+                yield buyer.raised(0.4, "below the sender's line") if len(lines) < len(block.cells) else buyer
 
 
 def _of_cell(line: Line, cell: Cell, name: str, confidence: float, because: str) -> Finding:

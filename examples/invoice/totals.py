@@ -1,13 +1,14 @@
 """Finds net, tax and gross totals and their currency."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import replace
 from decimal import Decimal
 from itertools import product
 
 import amounts
 from findings import Finding, Findings, at, best, change, money
-from labels import Labels, Place
+from items import Item, total_of
+from labels import Labels
 from layout import Box, Layout
 
 NET, TAX, GROSS = KINDS = ("net_total", "tax_total", "gross_total")
@@ -20,8 +21,39 @@ _EURO_COUNTRIES = frozenset(
 
 
 def find_totals(labels: Labels, decimal_mark: str) -> Findings:
-    candidates = {kind: list(_candidates(labels, kind, decimal_mark)) for kind in KINDS}
-    return _that_add_up(candidates) or _surest(candidates)
+    """Return net, tax and gross with a correct sum and the highest confidence, otherwise the best of each."""
+    candidates: dict[str, list[Finding]] = {kind: [] for kind in KINDS}
+    for kind in KINDS:
+        for label, place in labels.places_of(kind):
+            matches = amounts.find(place.text, decimal_mark)
+            has_currency = any(amounts.find_currencies(place.text))
+            # Whole numbers need a currency.
+            matches = [match for match in matches if match.has_cents] or (matches if has_currency else [])
+            if not matches:
+                continue
+            # The last one, because the base of a percentage precedes it.
+            start, end = place.start + matches[-1].start, place.start + matches[-1].end
+            total = at(place.line, start, end, matches[-1].value, 0.8 if label.is_strong else 0.65, place.how)
+            if matches[-1].has_cents:
+                candidates[kind].append(total.raised(0.2, "written with cents"))
+            else:
+                candidates[kind].append(total.lowered(0.3, "without cents"))
+    taxes = list(candidates[TAX])
+    if len(taxes) > 1 and all(tax.page == taxes[0].page for tax in taxes):
+        # An invoice with several rates has them on separate lines.
+        tax_total = sum((tax.value for tax in taxes), Decimal())
+        around = Box.around(tax.box for tax in taxes if tax.box)
+        taxes.append(replace(taxes[0], value=tax_total, box=around, reasons=(f"the sum of {len(taxes)} tax lines",)))
+    triples = [
+        (net, tax, gross)
+        for net, tax, gross in product(candidates[NET], taxes, candidates[GROSS])
+        if abs(net.value + tax.value - gross.value) <= TOLERANCE and gross.value
+    ]
+    if triples:
+        surest = max(triples, key=lambda triple: sum(each.confidence for each in triple))
+        return dict(zip(KINDS, surest, strict=True))
+    totals = {kind: best(candidates[kind]) for kind in KINDS}
+    return {kind: finding for kind, finding in totals.items() if finding}
 
 
 def check_sum(totals: Findings) -> str:
@@ -38,6 +70,20 @@ def check_sum(totals: Findings) -> str:
     return f"{net} + {tax} = {net + tax}, but the gross total is {gross}"
 
 
+def check_items(totals: Findings, items: list[Item]) -> str:
+    """Raise the confidence of the total that the items add up to, otherwise lower net. Return a message."""
+    if not items:
+        return "no line items to check the totals with"
+    sum_of_items = total_of(items)
+    because = f"the line items add up to {sum_of_items}"
+    for kind in (NET, GROSS):
+        if kind in totals and abs(totals[kind].value - sum_of_items) <= TOLERANCE:
+            change(totals, kind, lambda each: each.raised(0.6, because))
+            return f"{len(items)} line items add up to {sum_of_items}, the {kind.replace('_', ' ')}"
+    change(totals, NET, lambda each: each.lowered(0.2, because))
+    return f"{len(items)} line items add up to {sum_of_items}, which is neither the net nor the gross total"
+
+
 def complete(totals: Findings) -> None:
     """Compute the missing one of net, tax and gross from the other two. It has no place on a page."""
     missing = [kind for kind in KINDS if kind not in totals]
@@ -51,10 +97,18 @@ def complete(totals: Findings) -> None:
 
 
 def find_currency(layout: Layout, totals: Findings, countries: Iterable[str]) -> Finding | None:
-    beside = [_beside_total(finding) for finding in _currencies(layout) if _is_beside(finding, totals.get(GROSS))]
-    anywhere = list(_currencies(layout))
-    if found := best(beside) or _most_frequent(anywhere):
-        return found
+    currencies = []
+    for line in layout.lines:
+        for match in amounts.find_currencies(line.text):
+            confidence = 0.75 if match.is_sure else 0.6
+            because = "written out" if match.is_sure else "a symbol that several currencies share"
+            currencies.append(at(line, match.start, match.end, match.code, confidence, because))
+    beside = [each.raised(0.7, "next to the total") for each in currencies if _is_beside(each, totals.get(GROSS))]
+    if beside:
+        return best(beside)
+    if currencies:
+        values = [each.value for each in currencies]
+        return currencies[values.index(max(values, key=values.count))]
     if any(country in _EURO_COUNTRIES for country in countries):
         return Finding(
             "EUR", 0.4, ("no currency is given, but the bank account or VAT id is from a country with euros",)
@@ -62,69 +116,8 @@ def find_currency(layout: Layout, totals: Findings, countries: Iterable[str]) ->
     return None
 
 
-def _candidates(labels: Labels, kind: str, decimal_mark: str) -> Iterator[Finding]:
-    for label, place in labels.places_of(kind):
-        if found := _amount_in(place, decimal_mark):
-            span = place.start + found.start, place.start + found.end
-            finding = at(place.line, *span, found.value, 0.8 if label.is_strong else 0.65, place.how)
-            yield (
-                finding.raised(0.2, "written with cents") if found.has_cents else finding.lowered(0.3, "without cents")
-            )
-
-
-def _amount_in(place: Place, decimal_mark: str) -> amounts.FoundAmount | None:
-    """Return the last amount, because the base of a percentage precedes it. Whole numbers need a currency."""
-    found = amounts.find(place.text, decimal_mark)
-    has_currency = any(amounts.find_currencies(place.text))
-    money = [each for each in found if each.has_cents] or (found if has_currency else [])
-    return money[-1] if money else None
-
-
-def _that_add_up(candidates: dict[str, list[Finding]]) -> Findings:
-    """Return net, tax and gross with a correct sum and the highest confidence, or nothing."""
-    taxes = [*candidates[TAX], *_sum_of_rates(candidates[TAX])]
-    triples = [
-        (net, tax, gross)
-        for net, tax, gross in product(candidates[NET], taxes, candidates[GROSS])
-        if abs(net.value + tax.value - gross.value) <= TOLERANCE and gross.value
-    ]
-    surest = max(triples, key=lambda triple: sum(each.confidence for each in triple), default=None)
-    return dict(zip(KINDS, surest, strict=True)) if surest else {}
-
-
-def _sum_of_rates(taxes: list[Finding]) -> list[Finding]:
-    """Return the total tax of an invoice with several rates on separate lines."""
-    if len(taxes) < 2 or any(tax.page != taxes[0].page for tax in taxes):
-        return []
-    total = sum((tax.value for tax in taxes), Decimal())
-    around = Box.around(tax.box for tax in taxes if tax.box)
-    return [replace(taxes[0], value=total, box=around, reasons=(f"the sum of {len(taxes)} tax lines",))]
-
-
-def _surest(candidates: dict[str, list[Finding]]) -> Findings:
-    found = {kind: best(candidates[kind]) for kind in KINDS}
-    return {kind: finding for kind, finding in found.items() if finding}
-
-
-def _currencies(layout: Layout) -> Iterator[Finding]:
-    for line in layout.lines:
-        for found in amounts.find_currencies(line.text):
-            sureness = 0.75 if found.is_sure else 0.6
-            because = "written out" if found.is_sure else "a symbol that several currencies share"
-            yield at(line, found.start, found.end, found.code, sureness, because)
-
-
 def _is_beside(currency: Finding, total: Finding | None) -> bool:
     if total is None or total.box is None or currency.box is None or currency.page != total.page:
         return False
     near = currency.box.beside(total.box) < 3 * total.box.height
     return near and abs(currency.box.middle - total.box.middle) < total.box.height / 2
-
-
-def _beside_total(currency: Finding) -> Finding:
-    return currency.raised(0.7, "next to the total")
-
-
-def _most_frequent(currencies: list[Finding]) -> Finding | None:
-    values = [each.value for each in currencies]
-    return next((each for each in currencies if each.value == max(values, key=values.count)), None)

@@ -36,18 +36,16 @@ def cleaned_rows(table: Table, changes: Changes, progress: Callable[[int], None]
     """Yield the rows. A cell that does not fit its column keeps its text."""
     for number, cells in table.cells():
         progress(number)
-        yield [_cleaned(cell, column, number, changes) for column, cell in zip(table.columns, cells, strict=True)]
-
-
-def _cleaned(cell: Cell, column: Column, row: int, changes: Changes) -> str:
-    changes.counts["texts cleaned"] += cell.was_cleaned
-    if cell.is_empty:
-        return ""
-    value = values.read(cell, column.kind, column.conventions)
-    if value is None:
-        changes.note_misfit(f"{column.letters}{row}", column, cell)
-        return cell.text
-    text = values.written(value)
-    if text != cell.text:
-        changes.counts[f"{column.kind}s rewritten"] += 1
-    return text
+        texts = [cell.text for cell in cells]
+        for index, (column, cell) in enumerate(zip(table.columns, cells, strict=True)):
+            changes.counts["texts cleaned"] += cell.was_cleaned
+            if cell.is_empty:
+                continue
+            value = values.read(cell, column.kind, column.conventions)
+            if value is None:
+                changes.note_misfit(f"{column.letters}{number}", column, cell)
+                continue
+            texts[index] = values.as_text(value)
+            if texts[index] != cell.text:
+                changes.counts[f"{column.kind}s rewritten"] += 1
+        yield texts

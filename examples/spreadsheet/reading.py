@@ -45,12 +45,8 @@ class Sheet:
 def open_sheets(path: Path, name: str) -> list[Sheet]:
     with path.open("rb") as file:
         beginning = file.read(_CHUNK_BYTES)
-    if beginning.startswith(_WORKBOOK_SIGNATURES):
-        return _workbook_sheets(path)
-    return [_csv_sheet(path, Path(name).stem, beginning)]
-
-
-def _workbook_sheets(path: Path) -> list[Sheet]:
+    if not beginning.startswith(_WORKBOOK_SIGNATURES):
+        return [_csv_sheet(path, Path(name).stem, beginning)]
     try:
         workbook = python_calamine.CalamineWorkbook.from_filelike(io.BytesIO(path.read_bytes()))
         return [_workbook_sheet(workbook, name) for name in workbook.sheet_names]
@@ -99,8 +95,20 @@ def sniff_encoding(path: Path, beginning: bytes) -> str:
         if beginning.startswith(mark):
             return encoding
     if nulls := beginning.count(0):
-        return _utf_16_without_mark(beginning, nulls)
-    return "utf-8" if _is_utf_8(path) else "windows-1252"
+        # UTF-16 without a mark: in a Western language, every second byte is zero.
+        at_odd_places = beginning[1::2].count(0)
+        if nulls < 0.3 * len(beginning) or not (at_odd_places < 0.1 * nulls or at_odd_places > 0.9 * nulls):
+            raise Unreadable("the file is neither a workbook nor a CSV file: it contains zero bytes.")
+        return "utf-16-le" if at_odd_places > nulls / 2 else "utf-16-be"
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    try:
+        with path.open("rb") as file:
+            while chunk := file.read(_CHUNK_BYTES):
+                decoder.decode(chunk)
+        decoder.decode(b"", final=True)
+    except UnicodeDecodeError:
+        return "windows-1252"
+    return "utf-8"
 
 
 def sniff_delimiter(lines: list[str]) -> str:
@@ -112,23 +120,3 @@ def sniff_delimiter(lines: list[str]) -> str:
         return count / max(1, len(lines)), width
 
     return max(DELIMITERS, key=score)
-
-
-def _utf_16_without_mark(beginning: bytes, nulls: int) -> str:
-    """Detect the byte order of UTF-16: in a Western language, every second byte is zero."""
-    at_odd_places = beginning[1::2].count(0)
-    if nulls < 0.3 * len(beginning) or not (at_odd_places < 0.1 * nulls or at_odd_places > 0.9 * nulls):
-        raise Unreadable("the file is neither a workbook nor a CSV file: it contains zero bytes.")
-    return "utf-16-le" if at_odd_places > nulls / 2 else "utf-16-be"
-
-
-def _is_utf_8(path: Path) -> bool:
-    decoder = codecs.getincrementaldecoder("utf-8")()
-    try:
-        with path.open("rb") as file:
-            while chunk := file.read(_CHUNK_BYTES):
-                decoder.decode(chunk)
-        decoder.decode(b"", final=True)
-    except UnicodeDecodeError:
-        return False
-    return True

@@ -108,22 +108,20 @@ def examine(sheet: Sheet, progress: Progress) -> Table:
     counts: list[_Counts] = []
     for number, row in enumerate(sheet.rows(), 1):
         progress(number)
-        if number >= table.first_row:
-            _count_row(table, counts, number, as_cells(row))
+        if number < table.first_row:
+            continue
+        cells = as_cells(row)
+        if not _filled(cells):
+            table.empty_rows += 1
+            continue
+        table.rows, table.last_row = table.rows + 1, number
+        counts.extend(_Counts() for _ in range(len(cells) - len(counts)))
+        for count, cell in zip(counts, cells, strict=False):
+            if not cell.is_empty:
+                count.add(cell)
     table.columns = _columns(counts, names)
     table.empty_columns = max(len(counts), len(names)) - len(table.columns)
     return table
-
-
-def _count_row(table: Table, counts: list[_Counts], number: int, cells: list[Cell]) -> None:
-    if not _filled(cells):
-        table.empty_rows += 1
-        return
-    table.rows, table.last_row = table.rows + 1, number
-    counts.extend(_Counts() for _ in range(len(cells) - len(counts)))
-    for count, cell in zip(counts, cells, strict=False):
-        if not cell.is_empty:
-            count.add(cell)
 
 
 def _find_header(sheet: Sheet) -> tuple[int | None, list[str], list[Cell]]:
@@ -131,15 +129,12 @@ def _find_header(sheet: Sheet) -> tuple[int | None, list[str], list[Cell]]:
     first_rows = [as_cells(row) for row, _ in zip(sheet.rows(), range(ROWS_TO_LOOK_AT), strict=False)]
     width = max((_filled(row) for row in first_rows), default=0)
     for number, row in enumerate(first_rows, 1):
-        if _looks_like_header(row, width) and any(_filled(below) for below in first_rows[number:]):
+        names_most = _filled(row) >= max(1, HEADER_SHARE * width)
+        is_text = not any(_kinds_of(cell) for cell in row if not cell.is_empty)
+        if names_most and is_text and any(_filled(below) for below in first_rows[number:]):
             titles = [" ".join(cell.text for cell in above if not cell.is_empty) for above in first_rows[: number - 1]]
             return number, [title for title in titles if title], row
     return None, [], []
-
-
-def _looks_like_header(row: list[Cell], width: int) -> bool:
-    names = [cell for cell in row if not cell.is_empty]
-    return len(names) >= max(1, HEADER_SHARE * width) and not any(_kinds_of(cell) for cell in names)
 
 
 def _filled(row: list[Cell]) -> int:
@@ -154,24 +149,20 @@ def _kinds_of(cell: Cell) -> tuple[str, ...]:
 
 
 def _columns(counts: list[_Counts], names: list[Cell]) -> list[Column]:
-    found = []
+    """Return the columns that have a name or a filled cell, each with a unique name."""
+    columns: list[Column] = []
+    names_in_use: set[str] = set()
     for index, count in enumerate(counts):
-        name = names[index].text if index < len(names) else ""
-        if count.filled or name:
-            kind = count.kind() if count.filled else values.TEXT
-            has_open_dates = kind == values.DATE and count.open_dates > 0 and not count.month_first
-            found.append(Column(index, name, name, count.filled, kind, count.conventions(), has_open_dates))
-    _name_apart(found)
-    return found
-
-
-def _name_apart(columns: list[Column]) -> None:
-    """Give each column a unique name."""
-    taken: set[str] = set()
-    for column in columns:
-        base = column.name or f"column {column.letters}"
-        column.name = base
-        suffix = 2
-        while column.name.casefold() in taken:
+        original_name = names[index].text if index < len(names) else ""
+        if not count.filled and not original_name:
+            continue
+        kind = count.kind() if count.filled else values.TEXT
+        has_open_dates = kind == values.DATE and count.open_dates > 0 and not count.month_first
+        column = Column(index, "", original_name, count.filled, kind, count.conventions(), has_open_dates)
+        base = original_name or f"column {column.letters}"
+        column.name, suffix = base, 2
+        while column.name.casefold() in names_in_use:
             column.name, suffix = f"{base} {suffix}", suffix + 1
-        taken.add(column.name.casefold())
+        names_in_use.add(column.name.casefold())
+        columns.append(column)
+    return columns

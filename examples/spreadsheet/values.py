@@ -63,13 +63,20 @@ def cell(value: Any) -> Cell:
             return _text_cell(value)
         case bool():
             return Cell("true" if value else "false", value)
-        case int() | float():
-            return _number_cell(value)
+        case int():
+            return Cell(str(value), value)
+        case float():
+            if value.is_integer() and abs(value) < 10**_LONGEST_INTEGER:
+                return Cell(str(int(value)), int(value))
+            return Cell(str(value), Decimal(repr(value)))
         case datetime() if value.time() == time():
             return Cell(value.date().isoformat(), value.date())
         case date():
             return Cell(value.isoformat(), value)
-    return Cell(_duration(value) if isinstance(value, timedelta) else str(value))
+        case timedelta():
+            minutes, seconds = divmod(int(value.total_seconds()), 60)
+            return Cell(f"{minutes // 60}:{minutes % 60:02}:{seconds:02}")
+    return Cell(str(value))
 
 
 def clean(text: str) -> str:
@@ -85,15 +92,30 @@ def read(cell: Cell, kind: str, conventions: Conventions) -> Any:
         case "integer":
             return _integer(cell, conventions)
         case "decimal":
-            return _decimal(cell, conventions)
+            if isinstance(cell.typed, Decimal):
+                return cell.typed
+            if (whole := _integer(cell, conventions)) is not None:
+                return Decimal(whole)
+            number, mark = _without_currency(cell.text), conventions.decimal_mark
+            if not _DECIMAL.fullmatch(number) or max(".,", key=number.rfind) != mark:
+                return None
+            return Decimal(re.sub(rf"[^\d{re.escape(mark)}-]", "", number).replace(",", "."))
         case "date":
-            return _date(cell, conventions)
+            if isinstance(cell.typed, date):
+                return cell.typed
+            if iso := _ISO_DATE.fullmatch(cell.text):
+                return _day(iso[1], iso[2], iso[3])
+            if match := _DATE.fullmatch(cell.text):
+                is_month_first = conventions.month_first and match[2] != "."
+                month, day = (match[1], match[3]) if is_month_first else (match[3], match[1])
+                return _day(match[4] if len(match[4]) == 4 else f"20{match[4]}", month, day)
+            return None
         case "boolean":
             return cell.typed if isinstance(cell.typed, bool) else _BOOLEANS.get(cell.text.casefold())
     return cell.text
 
 
-def written(value: Any) -> str:
+def as_text(value: Any) -> str:
     match value:
         case bool():
             return "true" if value else "false"
@@ -138,17 +160,6 @@ def _text_cell(value: str) -> Cell:
     return Cell(text, was_cleaned=text != value)
 
 
-def _number_cell(value: int | float) -> Cell:
-    if isinstance(value, float) and value.is_integer() and abs(value) < 10**_LONGEST_INTEGER:
-        value = int(value)
-    return Cell(str(value), value if isinstance(value, int) else Decimal(repr(value)))
-
-
-def _duration(value: timedelta) -> str:
-    minutes, seconds = divmod(int(value.total_seconds()), 60)
-    return f"{minutes // 60}:{minutes % 60:02}:{seconds:02}"
-
-
 def _without_currency(text: str) -> str:
     return _CURRENCY.sub("", text)
 
@@ -163,31 +174,6 @@ def _integer(cell: Cell, conventions: Conventions) -> int | None:
     if grouped and grouped[1] != conventions.decimal_mark:
         return int(re.sub(r"[^\d-]", "", number))
     return None
-
-
-def _decimal(cell: Cell, conventions: Conventions) -> Decimal | None:
-    if isinstance(cell.typed, Decimal):
-        return cell.typed
-    if (whole := _integer(cell, conventions)) is not None:
-        return Decimal(whole)
-    number = _without_currency(cell.text)
-    if not _DECIMAL.fullmatch(number) or max(".,", key=number.rfind) != conventions.decimal_mark:
-        return None
-    digits = re.sub(rf"[^\d{re.escape(conventions.decimal_mark)}-]", "", number)
-    return Decimal(digits.replace(",", "."))
-
-
-def _date(cell: Cell, conventions: Conventions) -> date | None:
-    if isinstance(cell.typed, date):
-        return cell.typed
-    if iso := _ISO_DATE.fullmatch(cell.text):
-        return _day(iso[1], iso[2], iso[3])
-    if not (match := _DATE.fullmatch(cell.text)):
-        return None
-    first, second, year = match[1], match[3], match[4]
-    is_month_first = conventions.month_first and match[2] != "."
-    month, day = (first, second) if is_month_first else (second, first)
-    return _day(year if len(year) == 4 else f"20{year}", month, day)
 
 
 def _day(year: str, month: str, day: str) -> date | None:

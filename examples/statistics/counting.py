@@ -32,17 +32,17 @@ def words(text: str) -> list[str]:
 
 
 def sentences(text: str) -> list[str]:
-    found: list[str] = []
+    parts: list[str] = []
     for paragraph in paragraphs(text):
         beginning = ""
         for part in _SENTENCE_END.split(paragraph):
             beginning = f"{beginning} {part}".strip()
             if not _ABBREVIATION.search(beginning):
-                found.append(beginning)
+                parts.append(beginning)
                 beginning = ""
         if beginning:
-            found.append(beginning)
-    return [sentence for sentence in found if _WORD.search(sentence)]
+            parts.append(beginning)
+    return [sentence for sentence in parts if _WORD.search(sentence)]
 
 
 def paragraphs(text: str) -> list[str]:
@@ -67,7 +67,8 @@ def in_words(ease: float) -> str:
 
 def syllables(word: str, language: str) -> int:
     """Estimate the syllables from groups of vowels, without a silent e at the end in English and French."""
-    plain = _without_accents(word.casefold())
+    parts = unicodedata.normalize("NFD", word.casefold())
+    plain = "".join(part for part in parts if not unicodedata.combining(part))
     count = len(_VOWELS.findall(plain))
     if language in ("en", "fr") and re.search(r"[^aeiouyl]e$", plain):
         count -= 1
@@ -81,7 +82,3 @@ def keywords(words: list[str], stop_words: frozenset[str]) -> Counter[str]:
         if len(word) >= SHORTEST_KEYWORD and word.casefold() not in stop_words:
             spellings.setdefault(word.casefold(), Counter())[word] += 1
     return Counter({counts.most_common(1)[0][0]: counts.total() for counts in spellings.values()})
-
-
-def _without_accents(word: str) -> str:
-    return "".join(c for c in unicodedata.normalize("NFD", word) if not unicodedata.combining(c))

@@ -46,11 +46,11 @@ def guess_language(ctx: Context) -> None:
 
 @step
 def rate_readability(ctx: Context) -> None:
-    words, sentences, found = ctx.data["words"], ctx.data["sentences"], ctx.data["language"]
-    if found is None or len(words) < FEWEST_WORDS_FOR_READABILITY:
+    words, sentences, code = ctx.data["words"], ctx.data["sentences"], ctx.data["language"]
+    if code is None or len(words) < FEWEST_WORDS_FOR_READABILITY:
         ctx.log(f"readability left out: it needs a known language and {FEWEST_WORDS_FOR_READABILITY} words")
         return
-    ease = counting.reading_ease(words, sentences, found)
+    ease = counting.reading_ease(words, sentences, code)
     ctx.field("reading_ease", ease)
     ctx.field("readability", counting.in_words(ease))
 
@@ -66,8 +66,7 @@ def list_keywords(ctx: Context) -> None:
 
 @step
 def list_mentions(ctx: Context) -> None:
-    text = ctx.data["text"]
-    found = sorted(mentions.dates(text) + mentions.amounts(text), key=lambda mention: mention.line)
-    ctx.table("mentions", ["kind", "as written", "line"], found)
+    rows = mentions.find_mentions(ctx.data["text"])
+    ctx.table("mentions", ["kind", "as written", "line"], rows)
     for kind in ("date", "amount"):
-        ctx.field(f"{kind}s_mentioned", sum(1 for mention in found if mention.kind == kind))
+        ctx.field(f"{kind}s_mentioned", sum(1 for mention in rows if mention.kind == kind))

@@ -1,7 +1,6 @@
 """Finds dates and amounts of money as they are written, without interpreting them."""
 
 import re
-from collections.abc import Iterator
 from typing import NamedTuple
 
 _MONTHS = (
@@ -28,15 +27,11 @@ class Mention(NamedTuple):
     line: int
 
 
-def dates(text: str) -> list[Mention]:
-    return list(_mentions("date", _DATE, text))
-
-
-def amounts(text: str) -> list[Mention]:
-    return list(_mentions("amount", _AMOUNT, text))
-
-
-def _mentions(kind: str, pattern: re.Pattern[str], text: str) -> Iterator[Mention]:
-    for number, line in enumerate(text.splitlines(), 1):
-        for match in pattern.finditer(line):
-            yield Mention(kind, match[0].strip(), number)
+def find_mentions(text: str) -> list[Mention]:
+    """Return the mentions line by line; in a line, dates precede amounts."""
+    return [
+        Mention(kind, match[0].strip(), number)
+        for number, line in enumerate(text.splitlines(), 1)
+        for kind, pattern in (("date", _DATE), ("amount", _AMOUNT))
+        for match in pattern.finditer(line)
+    ]
