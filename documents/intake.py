@@ -1,4 +1,4 @@
-"""Takes files in. A file is stored before its row is written, so that no row exists without its file."""
+"""Stores uploaded files as documents. The file is stored before the row is written, so no row lacks its file."""
 
 import hashlib
 import re
@@ -29,7 +29,7 @@ log = structlog.get_logger(__name__)
 
 
 class Refused(Exception):
-    """The file was not accepted. The code is stable and for programs, the message is for people."""
+    """The file was not accepted. The code is for programs and never changes; the message is for people."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
@@ -37,7 +37,7 @@ class Refused(Exception):
 
 
 class DuplicateFile(Refused):
-    """The workspace has a document with the same bytes. Pass `again` to create another one."""
+    """The workspace has a document with the same bytes. Pass `again` to create another document."""
 
     def __init__(self, document: Document) -> None:
         super().__init__(
@@ -47,7 +47,7 @@ class DuplicateFile(Refused):
 
 
 class StorageFailed(Refused):
-    """The storage failed, so the same file may be sent again later."""
+    """The storage failed. The file is not at fault, so it may be sent again later."""
 
     def __init__(self, error: OSError) -> None:
         super().__init__(
@@ -56,7 +56,7 @@ class StorageFailed(Refused):
 
 
 class HashingFile(File):  # type: ignore[type-arg]  # takes none at run time
-    """Counts and hashes what the storage reads, and raises `Refused` if it is too much."""
+    """Counts and hashes the bytes that the storage reads. Raises Refused if there are more than `most_bytes`."""
 
     def __init__(self, file: IO[bytes], name: str, most_bytes: int | None = None) -> None:
         super().__init__(file, name)
@@ -84,19 +84,20 @@ def receive(
     again: bool = False,
     also: Callable[[Document], None] | None = None,
 ) -> Document:
-    """Create the document of a readable, seekable file, with its processing job.
+    """Create a document with its processing job from a readable, seekable file.
 
-    The size and the type are determined here, not taken from the client. Bytes that the workspace already has raise
-    AlreadyThere, unless `again` is set; two simultaneous uploads of the same bytes may both succeed. `also` runs in the
-    same transaction as the new row. Raises Refused, and then leaves neither a row nor a file.
+    The size and the type are determined here, not taken from the client. Raises DuplicateFile if the workspace already
+    has these bytes, unless `again` is set; two simultaneous uploads of the same bytes may both succeed. `also` runs in
+    the transaction that creates the row. If this raises Refused, neither a row nor a file remains.
     """
     name = clean_name(name)
     content_type = _detect_type(file, name, declared_type)
     file.seek(0)
     content = HashingFile(file, name, settings.ADE_MAX_UPLOAD_BYTES)
-    # The key is generated; the name of the file is for people only.
+    # The key is generated, because the name of the file is only for people.
     key = f"{FOLDER}/{datetime.now(UTC):%Y/%m}/{uuid4().hex}"
-    # Set just before the commit. If its outcome is unknown, the file stays, and the sweeper later checks for a row.
+    # Set just before the commit. If the outcome of the commit is unknown, keep the file; the sweeper later deletes it
+    # if there is no row.
     may_have_row = False
     try:
         try:
@@ -113,7 +114,7 @@ def receive(
             "sha256": content.sha256.hexdigest(),
         }
         if not again:
-            # A purged document has no bytes left that could be used instead.
+            # Ignore purged documents: their bytes are gone, so they cannot replace this upload.
             same = Document.objects.kept().filter(workspace=workspace, sha256=values["sha256"])
             if document := same.filter(size_bytes=content.seen_bytes).defer("text").order_by("id").first():
                 raise DuplicateFile(document)
@@ -132,13 +133,13 @@ def receive(
 
 
 def add_file(workspace: Workspace, path: Path, *, actor: str, again: bool = False) -> Document:
-    """Create the document of a file on this machine. Raises Refused, and OSError if the file cannot be read."""
+    """Create a document from a file on this machine. Raises Refused, and OSError if the file cannot be read."""
     with path.open("rb") as file:
         return receive(workspace, file, path.name, "", actor, again=again)
 
 
 def store_again(document: Document, name: str, actor: str) -> Document:
-    """Create another document with the same bytes, which need no second upload. Raises Refused."""
+    """Create another document from the bytes of this one, without a second upload. Raises Refused."""
     try:
         file = document.file.open("rb")
     except OSError as error:

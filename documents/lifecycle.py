@@ -108,11 +108,12 @@ STAGE_STATES = StateMachine(
     },
 )
 
-# Each time a stage has killed this many workers, it ends an attempt of its job, because the next worker would die too.
+# Each time a stage has lost this many workers, the current attempt of its job ends: the next worker would die too.
 STAGE_LOSSES = 3
-# A job fails for good after this many losses, even with attempts left: those are meant for failures of services.
+# After a stage has lost this many workers, its job fails for good, even if attempts are left. Attempts are meant for
+# services that fail for a while.
 FATAL_LOSSES = 9
-# The document itself is the cause, so another attempt cannot succeed.
+# Failure types. The document itself is the cause, so another attempt cannot succeed.
 REFUSED = "DOCUMENT_REFUSED"
 # The output of a finished stage is gone. The next attempt repeats all stages whose output is missing.
 OUTPUT_LOST = "OUTPUT_LOST"
@@ -120,10 +121,10 @@ OUTPUT_LOST = "OUTPUT_LOST"
 POISON = "PROCESS_TERMINATED"
 # An external service refuses the request, because of the settings, the account, or the document.
 SERVICE_REFUSED = "SERVICE_REFUSED"
-# Related rows of a document, and the values of its own columns after a purge.
+# A purge deletes these related rows of a document and sets these columns of the document itself.
 CONTENTS = ("chunks", "fields", "corrections")
 EMPTY: dict[str, Any] = {"file": "", "text": "", "embedding": None, "embedding_model": ""}
-# The order of stages: all stages of one name must be DONE before the next ones become READY.
+# The order of stages: all stages of one name must be DONE before stages of the next name become READY.
 ORDER = (Stage.Name.EXTRACT, Stage.Name.EMBED, Stage.Name.PUBLISH)
 
 
@@ -136,7 +137,7 @@ def add_member(workspace: Workspace, user_id: int, role: Membership.Role) -> Mem
 
 
 def add_document(workspace: Workspace, values: Data, *, actor: str = "") -> Document:
-    """Create the row of a stored file with its job, in one transaction. The file must already be in the storage."""
+    """Create a document and its processing job in one transaction. The file must already be in the storage."""
     with transaction.atomic():
         document: Document = lifecycle.create_one(
             DOCUMENT_STATES, {"workspace_id": workspace.pk, **values}, actor=actor
@@ -146,9 +147,9 @@ def add_document(workspace: Workspace, values: Data, *, actor: str = "") -> Docu
 
 
 def reprocess(document: Document, *, actor: str, in_bulk: bool = False) -> int | None:
-    """Create a new job for a document whose last one has ended.
+    """Create a new job for a document whose last job has ended, and return the job's ID.
 
-    Return None if one is under way or the document is purged.
+    Return None if a job is under way or the document is purged.
     """
     priority = DocumentProcessingJob.Priority.BULK if in_bulk else DocumentProcessingJob.Priority.NORMAL
     with transaction.atomic():
@@ -159,7 +160,7 @@ def reprocess(document: Document, *, actor: str, in_bulk: bool = False) -> int |
 
 
 def record_correction(document_id: int, message: str, data: Data, *, actor: str) -> bool:
-    """Record a correction of a field. Return False if there is no such document."""
+    """Record the correction in the document's history. Return False if there is no such document."""
     return lifecycle.record(DOCUMENT_STATES, document_id, "FIELD_CORRECTED", actor=actor, message=message, data=data)
 
 
@@ -169,9 +170,9 @@ def record_withdrawal(document_id: int, message: str, data: Data, *, actor: str)
 
 
 def purge(document_id: int, *, days: int, actor: str) -> dict[str, Any] | None:
-    """Delete the contents of a document and return what there was, which its history records too.
+    """Delete the contents of a document, but not its file. Return a summary of what was deleted.
 
-    The file is not deleted.
+    The document's history records the same summary.
 
     Return None if work needs the document, if another transaction has locked it, or if its workspace no longer has a
     retention of this many days.
@@ -179,7 +180,8 @@ def purge(document_id: int, *, days: int, actor: str) -> dict[str, Any] | None:
     skip = connection.features.has_select_for_update_skip_locked
     documents = Document.objects.filter(pk=document_id)
     with transaction.atomic():
-        # The full lock conflicts with `retention.hold`, so the next statement sees all that was committed.
+        # The full lock conflicts with `retention.lock_against_purge`, so the next statement sees all committed work
+        # that needs the document.
         if not documents.select_for_update(skip_locked=skip).values_list("pk", flat=True).first():
             return None
         due = documents.older_than(days).idle().filter(workspace__document_retention_days=days)
@@ -199,19 +201,19 @@ def purge(document_id: int, *, days: int, actor: str) -> dict[str, Any] | None:
 
 
 def begin_next_job(owner: str) -> Claim | None:
-    """Begin the next job that is due, for the orchestrator. Afterwards no worker holds the job."""
+    """Begin the next job that is due; the orchestrator calls this. No worker holds a job that has begun."""
     jobs = DocumentProcessingJob.objects
     with transaction.atomic():
         claim = lifecycle.claim_next(JOB_STATES, "begin", owner, jobs.claimable, "document_id")
         claim = claim or lifecycle.claim_next(JOB_STATES, "begin", owner, jobs.claimable_in_bulk, "document_id")
         if claim is None:
             return None
-        # Renew the stages that the last attempt left unfinished, and the finished ones too if an output was lost.
+        # Renew the stages that the last attempt left unfinished. If an output was lost, renew the finished stages too.
         stages = Stage.objects.filter(job_id=claim.id)
         statuses = [StageStatus.ERROR, StageStatus.READY]
         if stages.filter(failure_type=OUTPUT_LOST).exists():
             statuses.append(StageStatus.DONE)
-        # Losses stay, because they count over all attempts.
+        # Keep `losses`, which counts over all attempts.
         cleared: dict[str, Any] = {"failure_type": "", "error_message": "", "retry_after_seconds": None}
         for id in stages.filter(status__in=statuses).values_list("pk", flat=True):
             lifecycle.move(STAGE_STATES, id, "renew", actor=owner, **cleared)
@@ -219,7 +221,7 @@ def begin_next_job(owner: str) -> Claim | None:
 
 
 def plan(job_id: int, segments: int, *, actor: str) -> bool:
-    """Create the missing stages of a job; existing ones stay unchanged. Return False if the job has ended."""
+    """Create the missing stages of a job and leave existing stages unchanged. Return False if the job has ended."""
     stages = [(Stage.Name.EXTRACT, n) for n in range(segments)] + [(Stage.Name.EMBED, 0), (Stage.Name.PUBLISH, 0)]
     with transaction.atomic():
         if not _lock_live(job_id):
@@ -234,7 +236,7 @@ def plan(job_id: int, segments: int, *, actor: str) -> bool:
 
 
 def advance(job_id: int, *, actor: str) -> int:
-    """Make the next stages in the order READY, and return how many there were."""
+    """Make the next stages of a job, in the order of ORDER, READY. Return how many stages became READY."""
     unfinished = Stage.objects.filter(job_id=job_id).unfinished()
     current = next((name for name in ORDER if unfinished.filter(name=name).exists()), None)
     new = unfinished.filter(name=current, status=StageStatus.NEW, job__status=JobStatus.PROCESSING)
@@ -245,14 +247,18 @@ def advance(job_id: int, *, actor: str) -> int:
 
 
 def settle(job: DocumentProcessingJob, *, actor: str) -> bool:
-    """End a job whose stages have all ended. Return False if there is nothing to decide yet."""
+    """Complete a job whose stages are all done; fail or postpone a job in which a stage has failed.
+
+    Return False if there is nothing to decide yet.
+    """
     stages = Stage.objects.filter(job_id=job.pk)
     failed = list(stages.filter(status=StageStatus.ERROR).order_by("finished_at", "id"))
     if failed:
         # A running stage may still ask for a longer pause, or show that another attempt is useless.
         if stages.filter(status=StageStatus.RUNNING).exists():
             return False
-        # The first permanent failure decides, otherwise the first one; the longest requested pause applies.
+        # The first permanent failure decides, or the first failure if none is permanent. The longest requested pause
+        # applies.
         permanent = [stage for stage in failed if stage.failure_type in (REFUSED, SERVICE_REFUSED)]
         first = (permanent or failed)[0]
         pauses = [stage.retry_after_seconds for stage in failed if stage.retry_after_seconds is not None]
@@ -271,7 +277,7 @@ def settle(job: DocumentProcessingJob, *, actor: str) -> bool:
 
 
 def claim_stage(owner: str) -> Claim | None:
-    """Claim a stage. If a service is away, only one stage at a time probes it; other stages that need it wait."""
+    """Claim a stage. While a service is away, one stage at a time probes it, and the others that need it wait."""
     away = breakers.away()
     for service in away.values():
         candidates = breakers.claimable_with(service.name)
@@ -290,7 +296,7 @@ def _claim_stage(owner: str, claimable: Claimable) -> Claim | None:
 
 
 def finish_stage(claim: Claim, *, data: Data | None = None, also: Callable[[], object] | None = None) -> bool:
-    """End a stage as done. The writes of `also` are committed if and only if the stage is."""
+    """Finish a stage. Whatever `also` writes is committed if and only if the stage becomes DONE."""
     return lifecycle.finish(claim, "finish", data=data, also=also)
 
 
@@ -300,19 +306,19 @@ def fail_stage(claim: Claim, failure_type: str, message: str, *, retry_after: fl
 
 
 def postpone_stage(claim: Claim, message: str) -> bool:
-    """Make the stage READY again, because its service is away. This does not count as an attempt of the job."""
+    """Make a stage READY again because its service is away. This does not count as an attempt of the job."""
     return lifecycle.finish(claim, "postpone", message=message, postponements=F("postponements") + 1)
 
 
 def rescue_stage(lost: LostClaim) -> str | None:
     """Return a lost stage to READY, or set it to ERROR if it has cost too many workers."""
-    # Only a move of this claim changes the losses, so they cannot change between this read and the move.
+    # Only a move of this claim changes `losses`, so it cannot change between this read and the move.
     before = Stage.objects.filter(pk=lost.id).values_list("losses", flat=True).first() or 0
     losses, message = before + lost.losses, lost.rule
     if losses > before and (losses % STAGE_LOSSES == 0 or losses >= FATAL_LOSSES):
         message = f"{message.rstrip('.')}; {losses} workers were lost while processing it"
         return lost.move("abandon", message=message, failure_type=POISON, error_message=message, losses=losses)
-    # A stage that was given back by a stopping worker keeps no error, because the watchdog takes one for an attempt.
+    # If a stopping worker gave the stage back, store no error, because the watchdog would count it as an attempt.
     values: dict[str, Any] = {"losses": losses, "error_message": message} if lost.losses else {}
     verb = lost.move("release", message=message, **values)
     if verb:
@@ -321,13 +327,13 @@ def rescue_stage(lost: LostClaim) -> str | None:
 
 
 def reset_zombies(actor: str) -> int:
-    """Give back jobs whose stages have been idle for too long, or fail them after their last attempt: the watchdog.
+    """The watchdog: give back jobs whose stages have been idle for too long, or fail them after the last attempt.
 
     If no worker has claimed a stage since the attempt began, nothing was tried, and no attempt is counted.
     """
     now = clock.now()
     limit = now - timedelta(seconds=settings.ADE_ZOMBIE_SECONDS)
-    # A long job pauses between its stages, so the latest of them counts.
+    # A long job pauses between its stages, so the latest start or end of any stage counts.
     held = Q(status=StageStatus.RUNNING, lease_expires_at__gt=now)
     at_work = held | Q(started_at__gt=limit) | Q(finished_at__gt=limit)
     alive = Exists(Stage.objects.filter(at_work, job_id=OuterRef("pk")))
@@ -335,7 +341,8 @@ def reset_zombies(actor: str) -> int:
     if away := frozenset(breakers.away()):
         # A job whose stages wait for a service that is away has not been abandoned.
         idle = idle.exclude(pk__in=breakers.waiting(away).order_by().values("job_id"))
-    # Matches stages that this attempt has claimed without finishing them. Errors are its own, as it began with none.
+    # Matches stages that this attempt has claimed but not finished. An error must come from this attempt, because each
+    # attempt clears the errors when it begins.
     tried = Q(status__in=[StageStatus.RUNNING, StageStatus.ERROR])
     tried |= Q(status=StageStatus.READY) & ~Q(error_message="")
     message = f"In processing for longer than {settings.ADE_ZOMBIE_SECONDS} s while no worker was working on it."
@@ -354,7 +361,10 @@ def reset_zombies(actor: str) -> int:
 
 
 def _lock_live(job_id: int) -> bool:
-    """Lock a job that has not ended. Planning its stages and finding them all done happen under this lock."""
+    """Lock a job and return whether it has not ended.
+
+    `plan` and `settle` hold this lock, so that no stage is planned once all stages were found done.
+    """
     jobs = DocumentProcessingJob.objects.live().select_for_update().filter(pk=job_id)
     return jobs.values_list("pk", flat=True).first() is not None
 
@@ -368,9 +378,9 @@ def _give_back(
     recovering: Any = None,
     final: str = "",
 ) -> bool:
-    """Make a job PENDING for another attempt, or FAILED if this was the last one or another one is useless.
+    """Make a job PENDING for another attempt, or FAILED if this was the last attempt or another would be useless.
 
-    `final` is the failure type if another attempt is useless. A job that has cost too many workers always fails.
+    `final` is the failure type if another attempt would be useless. A job that has lost too many workers always fails.
     """
     if not final and Stage.objects.filter(job=job, losses__gte=FATAL_LOSSES).exists():
         final = POISON
@@ -382,7 +392,7 @@ def _give_back(
         "error_log": Concat("error_log", Value(line)),
         "error_message": why,
     }
-    # Guard by the attempt that was read, so that two workers that see the same attempt count it once.
+    # Move only if the attempt is still the one that was read, so that two workers count the same attempt once.
     where = Q(attempts=job.attempts, started_at=job.started_at)
     if recovering is not None:
         where &= Q(recovering)

@@ -10,23 +10,24 @@ from work import clock
 
 # Jobs per call; the task is called again at once as long as there is something to do.
 MOST_JOBS = 100
-# If this many stages wait for a service that is away, no further job is begun, so that the rest keeps its order.
+# If this many stages wait for a service that is away, no further job begins, so that the other jobs keep their order.
 MOST_BLOCKED = 100
 
 
 def orchestrate(owner: str) -> int:
     """Return how many jobs have advanced."""
     advanced = 0
-    # Begin only as many jobs as keep the threads busy: one that has begun but waits for hours would look abandoned.
+    # Begin only as many jobs as keep the threads busy: a job that begins and then waits for hours looks abandoned.
     while advanced < MOST_JOBS and count_claimable() < most_ready() and count_waiting_for_a_service() < MOST_BLOCKED:
         claim = lifecycle.begin_next_job(owner)
         if claim is None:
             break
         advanced += 1
-        # The length is unknown before the first pages are read; an earlier job may have counted the pages differently.
+        # Plan one segment: the number of pages is unknown until the first ones are read, and an earlier job may have
+        # counted them differently.
         if lifecycle.plan(claim.id, 1, actor=owner):
             lifecycle.advance(claim.id, actor=owner)
-    # Settle or advance jobs under way that have no ready or running stage, or a failed one.
+    # Settle or advance jobs under way that have a failed stage, or neither a ready nor a running stage.
     stages = Stage.objects.filter(job=OuterRef("pk"))
     at_work = Exists(stages.filter(status__in=[Stage.Status.READY, Stage.Status.RUNNING]))
     failed = Exists(stages.filter(status=Stage.Status.ERROR))
@@ -35,7 +36,7 @@ def orchestrate(owner: str) -> int:
         if lifecycle.settle(job, actor=owner):
             advanced += 1
             if not DocumentProcessingJob.objects.live().filter(pk=job.pk).exists():
-                # No stage reads the outputs any more. If this fails, a task removes them.
+                # No stage reads the outputs any more. If they cannot be deleted now, `sweep_outputs` does it later.
                 outputs.discard(job.pk)
         elif lifecycle.plan(job.pk, segments_of(job.document.pages or 1), actor=owner):
             advanced += lifecycle.advance(job.pk, actor=owner) > 0
@@ -43,14 +44,14 @@ def orchestrate(owner: str) -> int:
 
 
 def most_ready() -> int:
-    """Return the number of claimable stages at which no further job is begun."""
+    """Return the number of claimable stages from which on no further job begins."""
     return 2 * settings.ADE_STAGE_CONCURRENCY
 
 
 def count_claimable() -> int:
     """Return the number of stages that a worker thread may claim now.
 
-    This leaves out READY stages of jobs that were given back or have failed, and stages that wait for a service.
+    Leave out READY stages of jobs that were given back or have failed, and stages that wait for a service.
     """
     return breakers.claimable_without(frozenset(breakers.away()))(clock.now()).count()
 

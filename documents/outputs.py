@@ -1,6 +1,6 @@
-"""Stores the outputs that stages pass on, as files at paths that follow from the job, with a checksum.
+"""Stores the output of each stage for the next one, in a file with a checksum, at a path derived from the job.
 
-If a stage finds its own output complete, its work is done: an earlier worker died only after storing it.
+A stage that finds its own output complete has no work left: an earlier worker stored the output and then died.
 """
 
 import hashlib
@@ -15,7 +15,7 @@ from typing import IO, Any
 from django.core.files.base import File
 from django.core.files.storage import default_storage
 
-# Increase this when the output of a stage changes; older outputs are then made again.
+# Increase this when the format of an output changes. Stages then ignore older outputs and make new ones.
 VERSION = 2
 ROOT = "processing"
 _BLOCK_BYTES = 1 << 20
@@ -50,7 +50,7 @@ def open_file(path: str) -> IO[bytes] | None:
 
 
 def store(path: str, body: IO[bytes]) -> None:
-    """Store a file unless it is already stored completely. Workers that do the same work write the same bytes."""
+    """Store a file unless it is already stored completely. Workers that do the same stage write the same bytes."""
     sha256 = hashlib.sha256()
     body.seek(0)
     while block := body.read(_BLOCK_BYTES):
@@ -61,7 +61,7 @@ def store(path: str, body: IO[bytes]) -> None:
         shutil.copyfileobj(body, file, _BLOCK_BYTES)
         while True:
             with TemporaryFile() as current:
-                # A complete file stays: another worker wrote the same, and a later stage may be reading it.
+                # Keep a complete file: another worker wrote the same bytes, and a later stage may be reading them.
                 if _copy(path, current):
                     return
             file.seek(0)
@@ -70,10 +70,10 @@ def store(path: str, body: IO[bytes]) -> None:
             try:
                 name = default_storage.save(path, File(file))
             except FileExistsError:
-                # Another worker was faster. Storages without this error save ours under another name instead.
+                # Another worker was faster. A storage that never raises this error saves our file under another name.
                 return
             except FileNotFoundError:
-                # Another worker deleted ours because it was still incomplete.
+                # Another worker deleted our file while it was still incomplete.
                 continue
             if name != path:
                 default_storage.delete(name)

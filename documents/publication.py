@@ -1,7 +1,7 @@
-"""Writes the text, chunks and fields of a document, from a file of lines into its rows.
+"""Copies a document's text, chunks and fields from a JSON Lines file into the database.
 
 The first line has everything except the chunks; each further line is one chunk. A document of a thousand pages has
-thousands of chunks, which must never be in memory at once.
+thousands of chunks, which must never all be in memory at once.
 """
 
 import base64
@@ -37,13 +37,13 @@ def write_file(digest: dict[str, Any], vectors: Vectors) -> IO[bytes]:
 
 
 def counts(file: IO[bytes]) -> dict[str, Any]:
-    """Return the counts for the event."""
+    """Return the counts that the event of a finished stage records."""
     head = _head(file)
     return {"chunks": head["chunks"], "fields": len(head["fields"]), "model": head["model"], "pages": head["pages"]}
 
 
 def publish(document_id: int, file: IO[bytes]) -> None:
-    """Replace everything that was published of this document. Must run in a transaction."""
+    """Replace everything that was published for this document before. Must run in a transaction."""
     head = _head(file)
     documents = Document.objects.filter(pk=document_id)
     documents.update(

@@ -19,17 +19,17 @@ from work.processes.scratch import workplace
 from work.processes.supervise import Child, Ended, Limits, OnEvent, OnOutput
 
 LOOK_SECONDS = 0.05
-# Limit for the whole session. Each segment has its own limit, and the lease of its worker ends it sooner.
+# Time limit for a whole session. Each segment also has its own limit, and a session ends sooner if its lease expires.
 LONGEST_SECONDS = 3600
 TIMED_OUT = "timed_out"
-# The process is about to be killed, so its output no longer matters.
+# Short, because the output of a process that has timed out no longer matters.
 GRACE_SECONDS = 0.1
 
 
 class ReaderSession:
     """A child process with an open document, used by one thread at a time.
 
-    Close it when anything goes wrong; a fresh process then decides what is wrong.
+    Close the session when anything goes wrong; a fresh process then finds out what is wrong.
     """
 
     def __init__(self, job_id: int, directory: Path, spawn: Callable[..., Child], stack: ExitStack) -> None:
@@ -37,22 +37,22 @@ class ReaderSession:
         self._spawn, self._stack = spawn, stack
         self._child: Child | None = None
         self._done = False
-        # Events before the first order are ignored.
+        # Ignore events before the first order.
         self._on_event: OnEvent = lambda event: None
 
     def run(self, arguments: Sequence[str], **options: Unpack[Options]) -> Ended | None:
-        """Run one order. Return None if it is done and the session continues. Raises CannotStart."""
+        """Send one order to the process. Return None once it is done, or how the process ended. Raises CannotStart."""
         self._done, self._on_event = False, options["on_event"]
         child = self._child = self._child or self._start(options["limits"], options["on_output"])
         options["on_start"](child)
-        # A process that has closed its input has ended, which `_wait` reports.
+        # If the process has closed its input, it has ended, and `_wait` reports that.
         with suppress(BrokenPipeError):
             os.write(self._orders, json.dumps(list(arguments)).encode() + b"\n")
         seconds = options["limits"].wall_seconds or LONGEST_SECONDS
         return self._wait(child, options["stop"], monotonic() + seconds)
 
     def is_alive(self) -> bool:
-        """Return whether the process still runs. Its guard ends it if it is idle until its last lease expires."""
+        """Return whether the process still runs. If it stays idle until its last lease expires, its guard ends it."""
         return self._child is not None and self._child.poll(0) is None
 
     def close(self) -> None:
@@ -127,7 +127,7 @@ class ReaderSessions:
         self.retire()
 
     def retire(self) -> None:
-        """Close sessions whose process has ended, and keep at most one per worker thread, the latest ones."""
+        """Close sessions whose process has ended. Of the others, keep the latest, at most one per worker thread."""
         with self._lock:
             alive = [each for each in self._idle if each.is_alive()]
             kept = alive[max(0, len(alive) - settings.ADE_STAGE_CONCURRENCY) :]

@@ -1,4 +1,4 @@
-"""Reads one segment of a document, from its stored file to the output of its stage."""
+"""Reads one segment of a document's stored file and stores the pages as the output of the stage."""
 
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -21,13 +21,13 @@ from work.journal import Journal
 from work.processes.supervise import CannotStart
 
 PAGES_PER_SEGMENT = 25
-# Limit for one segment. Most pages take a millisecond; scans in small print take 5 s, and four times as long on a slow
-# or busy machine. A process that computes without a result ends earlier, by its CPU time.
+# Time limit for one segment. Most pages take a millisecond; a scan in small print takes 5 s, and four times as long on
+# a slow or busy machine. A process that computes without end reaches its CPU limit earlier.
 WALL_SECONDS = 900.0
 DOCUMENT = "document"
 
 Counts = dict[str, Any]
-# Extracts the document in this directory with this program.
+# Extracts the document in the given directory by calling the given function, which runs the extractor.
 Extract = Callable[[Path, Run], Counts]
 
 log = structlog.get_logger(__name__)
@@ -77,9 +77,9 @@ def link(document: Document, job_id: int, journal: Journal, directory: Path) -> 
 
 
 def _try_session(session: ReaderSession, extract: Extract) -> Counts | None:
-    """Extract with a process that has the document open. Return None if it fails.
+    """Extract with a process that already has the document open. Return None if that fails.
 
-    It may have been worn out by earlier segments, so a fresh process decides whether the document is at fault.
+    Earlier segments may have worn out the process, so a fresh process must decide whether the document is at fault.
     """
     with ExitStack() as stack:
         stack.callback(session.close)
@@ -87,7 +87,7 @@ def _try_session(session: ReaderSession, extract: Extract) -> Counts | None:
             result = extract(session.directory, session.run)
         except (ExtractionFailed, CannotStart) as error:
             if isinstance(error, ExtractionFailed) and error.of_service:
-                # The service has already been called, and perhaps paid, and does not depend on the session.
+                # A fresh process would not help: the failure is the service's, and calling it again may cost money.
                 raise
             log.info("reading.again", job=session.job_id, error=str(error))
             return None

@@ -1,4 +1,4 @@
-"""Does the stages of a processing job. Each reads the output of the stage before it and stores its own."""
+"""Does the work of stages. Each stage reads the output of the previous stage and stores its own."""
 
 from collections.abc import Callable
 from typing import Any
@@ -14,21 +14,20 @@ from work.claims import Claim, Interrupted
 from work.journal import Journal
 from work.processes.supervise import CannotStart
 
-# The parts of a result that the event of a finished stage records.
+# Values of a result that are recorded in the event when a stage finishes.
 EVENT_DATA = ("pages_total", "pages", "characters", "scans", "advice", "chunks", "fields", "model")
 
 Result = dict[str, Any]
 
 
 class OutputLost(Exception):
-    """The output of an earlier stage is missing and has to be made again."""
+    """The output of an earlier stage is missing, so that stage must be repeated."""
 
 
 EXPECTED = (ExtractionFailed, EmbeddingFailed, OutputLost, CannotStart, OSError)
 
 
 def do(claim: Claim) -> Result:
-    """Do the stage and return its result."""
     journal = Journal(claim)
     try:
         return _WORK[claim.values["name"]](claim, journal)
@@ -46,7 +45,7 @@ def succeed(claim: Claim, result: Result) -> bool:
     }
     data = {name: result[name] for name in EVENT_DATA if isinstance(result.get(name), int | str)}
     is_ended = lifecycle.finish_stage(claim, data=data, also=writes.get(claim.values["name"]))
-    # Close the file only now: if the database was unavailable for a moment, all of this is repeated.
+    # Close the file only now: if the database is briefly unavailable, `succeed` is called again and needs the file.
     if file := result.get("file"):
         file.close()
     return is_ended
@@ -76,10 +75,13 @@ def segments_of(pages: int) -> int:
 
 
 def _was_service_away(error: ExtractionFailed | EmbeddingFailed) -> bool:
-    """Return whether the service was already known to be away, so that the stage waits and no attempt is counted."""
+    """Record the failure. Return whether the service was already known to be away.
+
+    If it was, the stage waits, and no attempt is counted.
+    """
     service = (DOCUMENT_INTELLIGENCE if isinstance(error, ExtractionFailed) else OPENAI).service
     if error.permanent:
-        # A service that refuses a request does answer.
+        # A service that refuses a request is not away: it has answered.
         breakers.record_answer(service)
         return False
     return not breakers.record_failure(service, str(error), retry_after=error.retry_after, opens=error.away)
@@ -119,7 +121,7 @@ def _embed(claim: Claim, journal: Journal) -> Result:
 def _digest(claim: Claim, journal: Journal) -> Result:
     """Return the text, chunks and fields of a document.
 
-    A child reads the pages, because a long document takes more memory than a whole worker.
+    A child process reads the pages, because a long document needs more memory than a whole worker.
     """
     document, job_id = _document(claim), claim.values["job_id"]
     with program_directory(EXTRACTOR, journal.why_stop) as place:
@@ -144,7 +146,7 @@ def _digest(claim: Claim, journal: Journal) -> Result:
 
 
 def _prepare_publish(claim: Claim, journal: Journal) -> Result:
-    """Load the complete output into a file before the transaction that publishes it."""
+    """Copy the output of the stage embed to a temporary file, before the transaction that publishes it begins."""
     file = outputs.open_file(outputs.path_of(claim.values["job_id"], Stage.Name.EMBED))
     if file is None:
         raise OutputLost("The output of the stage embed is missing or damaged.")

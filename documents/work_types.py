@@ -1,7 +1,7 @@
 from documents import indexing, lifecycle, orchestrator, periodic, retention, stages
 from work.work_types import Handler, PeriodicTask, WorkType
 
-# No work waits for these tasks, so no bell triggers them.
+# No work waits for these tasks, so they run at their intervals only and no bell triggers them.
 DOCUMENT = WorkType(
     lifecycle.DOCUMENT_STATES,
     periodic_tasks=(

@@ -1,4 +1,4 @@
-"""Finds workspaces on the command line."""
+"""Finds workspaces that are named on the command line."""
 
 from work.operations.commands import LARGEST_ID, not_found
 from workspaces.models import Workspace

@@ -13,7 +13,8 @@ from work import clock
 class LimitedUser:
     """A person limited to one workspace and at most these roles, such as the user of an API token.
 
-    The caller must have checked that the person is a member; the person's own roles are still checked.
+    The caller must have checked that the person is a member of the workspace. `visible_to` still checks the person's
+    own roles.
     """
 
     person: AbstractBaseUser
@@ -27,7 +28,7 @@ Rows = TypeVar("Rows", bound="models.QuerySet[Any]")
 
 
 def visible_to(rows: Rows, user: User, path: str, *roles: str) -> Rows:
-    """Return the rows in workspaces where the user is a member, with one of the roles if any are given.
+    """Return the rows in workspaces where the user is a member. If roles are given, the user must have one of them.
 
     `path` is the lookup from a row to its workspace.
     """
@@ -42,7 +43,8 @@ def visible_to(rows: Rows, user: User, path: str, *roles: str) -> Rows:
         # An anonymous user is no member of any workspace.
         return rows.none()
     memberships = Membership.objects.filter(user_id=user.pk, **({"role__in": roles} if roles else {}))
-    # Use a subquery. With a join, planners start at the memberships and sort a million rows to show the last fifty.
+    # Use a subquery. With a join, query planners start from the memberships and sort a million rows to show the last
+    # fifty.
     return rows.filter(**{f"{path}__in": memberships.values("workspace_id")})
 
 
@@ -64,7 +66,7 @@ class Workspace(models.Model):
     """A tenant: every document, configuration and membership belongs to one."""
 
     name = models.CharField(max_length=100, unique=True)
-    # How long the contents of documents are kept; None means for ever.
+    # How many days the contents of documents are kept; None means for ever.
     document_retention_days = models.PositiveIntegerField(null=True, blank=True)
     created_at = models.DateTimeField(default=clock.now, editable=False)
 

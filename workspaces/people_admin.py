@@ -16,21 +16,21 @@ from workspaces.models import Membership
 admin.site.unregister([get_user_model(), Group])
 
 
-# Fields that grant rights. Only superusers may edit them; otherwise a person who may change users could gain any right.
+# Fields that grant rights. Only superusers may edit them: otherwise, anyone who may change users could gain all rights.
 RIGHTS = ("is_staff", "is_superuser", "groups", "user_permissions")
 
 
 @admin.register(get_user_model())
 class PeopleAdmin(UserAdmin):  # type: ignore[type-arg]  # takes none at run time
     filter_horizontal = ()
-    # Maintained by Django.
     readonly_fields = ("last_login", "date_joined")
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> tuple[str, ...]:
         fields = tuple(super().get_readonly_fields(request, obj))
         return fields if _is_superuser(request) else (*fields, *RIGHTS)
 
-    # The page that sets a password checks this too, because a known password gives all rights of its owner.
+    # Django's page for setting a password checks this permission too. It has to: a known password gives all rights of
+    # its owner.
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return super().has_change_permission(request, obj) and _may_do_no_more(obj, request)
 
@@ -73,6 +73,6 @@ def _may_do_no_more(person: Any, request: HttpRequest) -> bool:
 
 
 def _ranks(person: Any) -> dict[int, int]:
-    """In each workspace of this person, how much they may there."""
+    """Return the rank of the person's role in each of their workspaces. A higher rank may do more."""
     roles = Membership.objects.filter(user_id=person.pk).values_list("workspace_id", "role")
     return {workspace: Membership.Role.values.index(role) for workspace, role in roles}

@@ -1,4 +1,4 @@
-"""Admin base classes for rows of workspaces: which rows a user sees, and which actions they may take."""
+"""Admin base classes that show users the rows of their own workspaces and offer the actions that their roles allow."""
 
 from collections.abc import Callable
 from operator import attrgetter
@@ -13,7 +13,7 @@ from work.operations.admin import LongListAdmin, VerbAdmin
 from work.operations.ids import id_of
 from workspaces.models import Workspace
 
-# Choices of a filter next to a list; use the search for others.
+# The largest number of choices in a filter; people find other rows by searching.
 MOST_CHOICES = 100
 
 
@@ -45,12 +45,13 @@ def roles_of(request: HttpRequest) -> Roles:
 
 
 class NamedFilter(admin.SimpleListFilter):
-    """Filters by a related row.
+    """Filters a list by a related row.
 
-    The choices are the first by name; any other can be chosen by ID and is then listed too.
+    The filter offers the first MOST_CHOICES related rows by name. The URL may choose any other row by its ID, and the
+    filter then offers that row too.
     """
 
-    # The lookup from a row to the related one.
+    # The lookup from a listed row to the related row.
     path: str
 
     def named(self, request: HttpRequest) -> "QuerySet[Any]":
@@ -102,7 +103,7 @@ class ScopedAdmin(LongListAdmin):
         return self.has_view_permission(request)
 
     def has_view_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        # The queryset limits the rows.
+        # This only opens the list; `get_queryset` limits the rows.
         return request.user.is_superuser or roles_of(request).is_member
 
 

@@ -9,11 +9,11 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from documents import folding
 from documents.embedding.outcome import numbers, pack
 
-# Time within which running processes notice that the columns were converted.
+# Running processes notice within this time that the embedding columns were converted.
 KNOWN_SECONDS = 30.0
 # Enough digits to restore a 32-bit float exactly.
 EXACT = "%.9g"
-# PostgreSQL keeps at most this many positions of a word, and none above the last.
+# PostgreSQL keeps at most this many positions per word, and no position above LAST_POSITION.
 MOST_POSITIONS = 255
 LAST_POSITION = 16383
 
@@ -23,7 +23,7 @@ _COLUMN = """
 
 
 class _VectorSupport:
-    """Checks whether a database stores embeddings in pgvector's type, and checks again after a while."""
+    """Checks whether a database stores embeddings as pgvector's type, and remembers the answer for KNOWN_SECONDS."""
 
     def __init__(self) -> None:
         self._known: dict[str, tuple[bool, float]] = {}
@@ -48,7 +48,7 @@ has_vectors = _VectorSupport()
 
 
 class EmbeddingField(models.BinaryField):  # type: ignore[type-arg]  # takes none at run time
-    """A vector as little-endian 32-bit floats in bytes; stored as `vector` if the database has pgvector."""
+    """A vector: little-endian 32-bit floats as bytes in Python, and in the database too unless it uses pgvector."""
 
     def get_internal_type(self) -> str:
         return "BinaryField"
@@ -68,9 +68,9 @@ class EmbeddingField(models.BinaryField):  # type: ignore[type-arg]  # takes non
 
 
 class WordsField(models.TextField):  # type: ignore[type-arg]  # takes none at run time
-    """The words of another field of the row, for searching: a `tsvector` on PostgreSQL, otherwise text.
+    """The searchable words of another field in the same row: a `tsvector` on PostgreSQL, text on other databases.
 
-    `documents/folding.py` splits the words, because each database would split them differently.
+    `documents/folding.py` splits the text into words, because each database would split it differently.
     """
 
     def __init__(self, *args: Any, of: str = "text", **options: Any) -> None:
@@ -94,7 +94,7 @@ class WordsField(models.TextField):  # type: ignore[type-arg]  # takes none at r
 
 
 def as_line(text: str) -> str:
-    """Return the words with a space around each, including the first and the last."""
+    """Return the words of a text, separated by spaces, with a space also before the first and after the last."""
     words = folding.words(text)
     return f" {' '.join(words)} " if words else ""
 

@@ -10,7 +10,7 @@ from work import clock
 from work.models import Subject, SubjectQuerySet
 from workspaces.models import User, Workspace, visible_to
 
-# The longest retention: a hundred years. A longer one is a mistake or means for ever.
+# The longest retention, a hundred years. A larger number is a mistake or is meant as "for ever".
 MOST_DAYS = 36_500
 
 
@@ -23,17 +23,17 @@ class DocumentQuerySet(SubjectQuerySet["Document"]):
         return self.filter(purged_at__isnull=True)
 
     def older_than(self, days: int) -> "DocumentQuerySet":
-        """Return the documents that a retention of this many days makes due, without purged ones."""
+        """Return documents that a retention of this many days would purge now. Leave out those already purged."""
         return self.kept().filter(created_at__lt=clock.now() - timedelta(days=min(days, MOST_DAYS)))
 
     def idle(self) -> "DocumentQuerySet":
-        """Return documents that no work of this app or the apps above needs."""
+        """Return documents that no unfinished work needs, in this app or in the apps that build on it."""
         needs: list[Q] = [import_string(path)() for path in settings.DOCUMENT_NEEDS]
         ended = self.filter(status__in=[Document.Status.PROCESSED, Document.Status.FAILED])
         return ended.exclude(Q(*needs, _connector=Q.OR))
 
     def listed(self) -> "DocumentQuerySet":
-        """Join what a list shows and defer large columns."""
+        """Join the workspace, which lists show, and defer the large columns, which they do not."""
         return self.select_related("workspace").defer("text", "embedding")
 
 
@@ -54,7 +54,7 @@ class Document(Subject):
     status = models.CharField(max_length=16, choices=Status.choices, default=Status.PROCESSING, editable=False)
     pages = models.PositiveIntegerField(null=True, blank=True)
     text = models.TextField(blank=True, default="")
-    # The mean of its chunks' vectors and the model that made them. Vectors of different models are never compared.
+    # The mean of the chunks' vectors, and the model that computed them. Vectors of different models are never compared.
     embedding = EmbeddingField(null=True, blank=True)
     embedding_model = models.CharField(max_length=100, blank=True, default="")
     created_at = models.DateTimeField(default=clock.now, editable=False)
@@ -80,16 +80,16 @@ class Document(Subject):
         ]
         indexes = [
             models.Index(name="documents_of_workspace", fields=["workspace", "-created_at", "-id"]),
-            # For lists of one status: see `documents/listing.py`.
+            # For lists filtered by status: see `documents/listing.py`.
             models.Index(name="documents_of_status", fields=["workspace", "status", "-created_at", "-id"]),
             models.Index(name="documents_by_content", fields=["workspace", "sha256"]),
-            # For the sweeper, which asks which stored files have a row.
+            # For the sweeper, which checks whether stored files have a row.
             models.Index(name="documents_by_file", fields=["file"]),
-            # For retention, which would otherwise walk past all purged rows.
+            # For retention, which would otherwise scan all purged rows.
             models.Index(
                 name="documents_kept", fields=["workspace", "created_at", "id"], condition=Q(purged_at__isnull=True)
             ),
-            # For searching, which asks whether there are vectors of other models.
+            # For searches, which count the documents with vectors of another model.
             models.Index(name="documents_by_model", fields=["embedding_model", "workspace"]),
         ]
 
@@ -110,7 +110,7 @@ class DocumentChunk(models.Model):
     """A piece of a document's text about one topic, with its vector."""
 
     document = models.ForeignKey(Document, on_delete=models.CASCADE, related_name="chunks", db_index=False)
-    # The workspace of the document, which never changes; it is copied because searches are limited to workspaces.
+    # Copied from the document, whose workspace never changes, because searches filter chunks by workspace.
     workspace = models.ForeignKey(Workspace, on_delete=models.PROTECT, related_name="+", db_index=False)
     position = models.PositiveIntegerField()
     page = models.PositiveIntegerField(null=True, blank=True)
@@ -131,9 +131,9 @@ class DocumentChunk(models.Model):
             ),
         ]
         indexes = [
-            # For the vectors of one model in one workspace, and for noticing new ones.
+            # For reading the vectors of one model in one workspace, and for noticing new vectors.
             models.Index(name="chunks_of_workspace", fields=["workspace", "embedding_model", "id"]),
-            # For the text of one page, because a document may have thousands.
+            # For reading the text of one page: a document may have thousands of pages.
             models.Index(name="chunks_of_page", fields=["document", "page", "position"]),
         ]
 

@@ -5,9 +5,9 @@ from documents.models.documents import Document
 from work import clock
 from workspaces.models import User, visible_to
 
-# Higher than the confidence of a labelled value and lower than with a correct checksum: see
-# programs/ade_extractor/values.py. A field without a confidence does not count as unsure, because SQL Server has no
-# index for "less than or null".
+# Values with a label score lower than this, and values with a correct checksum score higher: see
+# programs/ade_extractor/values.py. A field without a confidence does not count as unsure, because SQL Server cannot
+# index the condition "less than this or null".
 UNSURE_BELOW = 0.8
 UNSURE = Q(confidence__lt=UNSURE_BELOW)
 
@@ -31,13 +31,13 @@ class DocumentFieldQuerySet(models.QuerySet["DocumentField"]):
         return self.filter(Exists(_corrections()))
 
     def to_look_at(self) -> "DocumentFieldQuerySet":
-        """Return unsure fields without a correction, of documents whose processing has succeeded."""
+        """Return unsure, uncorrected fields of documents that were processed successfully and are not purged."""
         processed = self.filter(document__status=Document.Status.PROCESSED, document__purged_at__isnull=True)
         return processed.filter(UNSURE, ~Exists(_corrections()))
 
 
 class DocumentField(models.Model):
-    """A value that a machine has read in a document, and its place. Processing the document again replaces it."""
+    """A machine-read value and its place in the document. Processing the document again replaces all its fields."""
 
     document = models.ForeignKey(Document, on_delete=models.CASCADE, related_name="fields", db_index=False)
     name = models.CharField(max_length=100)
@@ -46,9 +46,9 @@ class DocumentField(models.Model):
     kind = models.CharField(max_length=32, default="text")
     confidence = models.FloatField(null=True, blank=True)
     page = models.PositiveIntegerField(null=True, blank=True)
-    # Left, top, right and bottom as fractions of the page, from its top left corner.
+    # Left, top, right and bottom as fractions of the page, measured from the page's top left corner.
     box = models.JSONField(null=True, blank=True)
-    # What read the value.
+    # The program or service that read the value.
     source = models.CharField(max_length=100, blank=True, default="")
 
     objects = DocumentFieldQuerySet.as_manager()
@@ -82,13 +82,13 @@ class FieldCorrectionQuerySet(models.QuerySet["FieldCorrection"]):
 
 
 class FieldCorrection(models.Model):
-    """A person's value for a field.
+    """A person's value for a field, stored in addition to the machine's value.
 
-    It is stored next to the machine's value and survives processing the document again.
+    A correction survives when the document is processed again.
     """
 
     document = models.ForeignKey(Document, on_delete=models.CASCADE, related_name="corrections", db_index=False)
-    # The name of a field, which a machine need not have found.
+    # The name of the field. There need not be a machine-read field of this name.
     name = models.CharField(max_length=100)
     value = models.TextField(blank=True)
     corrected_by = models.CharField(max_length=150)

@@ -31,13 +31,13 @@ class DocumentProcessingJobQuerySet(SubjectQuerySet["DocumentProcessingJob"]):
         return self._due(DocumentProcessingJob.Priority.BULK, now)
 
     def _due(self, priority: int, now: Any) -> "DocumentProcessingJobQuerySet":
-        # Query one priority at a time, each in the order of the index.
+        # Query one priority at a time, so that the index already gives the order.
         pending = self.filter(status=DocumentProcessingJob.Status.PENDING, priority=priority)
         return pending.filter(next_attempt_at__lte=now).order_by("next_attempt_at", "id")
 
 
 class DocumentProcessingJob(Work):
-    """The processing of one document. Workers hold its stages, not the job."""
+    """The processing of one document. Workers claim the stages of a job, not the job itself."""
 
     class Status(models.TextChoices):
         PENDING = "PENDING"
@@ -47,7 +47,7 @@ class DocumentProcessingJob(Work):
 
     class Priority(models.IntegerChoices):
         NORMAL = 0
-        # One of many documents that are processed again; begun when nothing else is due.
+        # For many documents that are processed again together. Such a job begins only when no normal job is due.
         BULK = 1
 
     ACTIVE = Status.PROCESSING
@@ -121,7 +121,7 @@ class StageQuerySet(SubjectQuerySet["Stage"]):
         return self.select_related("job__document__workspace").defer("job__document__text", "job__document__embedding")
 
     def claimable(self, now: Any) -> "StageQuerySet":
-        # Skip stages of a job that was given back or has failed, because its next attempt renews them.
+        # Skip stages of a job that was given back or has failed: the next attempt of that job renews them.
         processing = self.filter(status=Stage.Status.READY, job__status=DocumentProcessingJob.Status.PROCESSING)
         return processing.order_by("created_at", "id")
 
@@ -130,7 +130,7 @@ class StageQuerySet(SubjectQuerySet["Stage"]):
 
 
 class Stage(Work):
-    """One step of a processing job, or one page range of it. Claimed under a lease."""
+    """One step of a processing job, or one page range (segment) of such a step. Workers claim stages under a lease."""
 
     class Name(models.TextChoices):
         EXTRACT = "extract"
@@ -151,11 +151,11 @@ class Stage(Work):
     name = models.CharField(max_length=16, choices=Name.choices)
     segment = models.PositiveIntegerField(default=0)
     status = models.CharField(max_length=16, choices=Status.choices, default=Status.NEW, editable=False)
-    # Claims that ended with the loss of their worker, over all attempts of the job.
+    # How many workers were lost while they held this stage, over all attempts of the job.
     losses = models.PositiveSmallIntegerField(default=0)
-    # How often it was given back because its service was away.
+    # How often the stage was given back because the service that it needs was away.
     postponements = models.PositiveIntegerField(default=0)
-    # The pause that a service asked for when it failed.
+    # The pause that the service asked for when the stage failed.
     retry_after_seconds = models.FloatField(null=True, blank=True, editable=False)
 
     objects = StageQuerySet.as_manager()
@@ -201,7 +201,7 @@ class OutsideService(models.Model):
     # Set while the service does not answer or asks for a pause.
     away_since = models.DateTimeField(null=True, blank=True)
     next_try_at = models.DateTimeField(null=True, blank=True)
-    # Until when the service asked not to be called.
+    # The service asked not to be called before this time.
     asked_until = models.DateTimeField(null=True, blank=True)
     failures = models.PositiveIntegerField(default=0)
     message = models.TextField(blank=True, default="")

@@ -1,4 +1,4 @@
-"""Turns texts into vectors, in a child process of its own because the model takes more memory than a whole worker.
+"""Turns texts into vectors, in a separate child process because the model takes more memory than a whole worker.
 
 The child reads a list of texts from `texts.json` in the working directory. It writes their vectors to `vectors.bin` as
 consecutive little-endian 32-bit floats, followed by their mean. Every vector has length 1.
@@ -18,12 +18,12 @@ from ade_embedder.model import load, of_length_1
 from ade_engine.channel import VARIABLE as EVENTS
 from ade_keeper import fork_server
 
-# Texts per call of the model. Batches keep memory use independent of the length of the document.
+# Texts per call of the model. Because of the batches, memory use does not depend on the length of the document.
 BATCH = 512
 
 
 def main() -> None:
-    """Embed the texts of the working directory; with `serve DESCRIPTOR`, fork a process for each request instead."""
+    """Embed the texts in the working directory. With `serve DESCRIPTOR`, fork a process for each request instead."""
     match sys.argv[1:]:
         case ["serve", descriptor]:
             fork_server.serve(int(descriptor), load, _become, EVENTS)

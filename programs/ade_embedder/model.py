@@ -1,4 +1,4 @@
-"""Loads the model and normalises its vectors, in the same way for documents and for search queries."""
+"""Loads the model and normalises its vectors. Documents and search queries share this code, so they stay comparable."""
 
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,7 @@ from ade_embedder import DIMENSIONS
 
 
 def load() -> Any:
-    # By default, WordLlama misses the files that its own wheel ships and downloads them.
+    # By default, WordLlama does not find the model files in its own wheel and downloads them.
     return wordllama.WordLlama.load(cache_dir=Path(wordllama.__file__).parent, disable_download=True, dim=DIMENSIONS)
 
 

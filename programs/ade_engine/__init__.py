@@ -1,6 +1,6 @@
-"""The API that a configuration is written with: `from ade_engine import Context, Rejected, step`.
+"""The API for writing configurations: `from ade_engine import Context, Rejected, step`.
 
-It runs inside the environment of a build, on any Python from 3.11, and uses the standard library only.
+It runs inside the environment of a build, on Python 3.11 or later, and uses only the standard library.
 """
 
 from ade_engine.context import Context, Document

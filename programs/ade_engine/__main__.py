@@ -1,7 +1,7 @@
 """Command line of the engine, called as `python -I -m ade_engine` in a build's environment.
 
-`run` executes a run in its working directory, `check` reports whether the entry point loads, and `serve DESCRIPTOR`
-keeps a warm engine that forks a process for each run.
+`run` executes the run in the working directory, `check` reports whether the entry point loads, and `serve DESCRIPTOR`
+starts a warm engine, which forks a process for each run.
 """
 
 import sys

@@ -1,5 +1,6 @@
-"""Sends events to the worker as JSON lines, on a descriptor of their own so that printed text is never read as an
-event.
+"""Sends events to the worker as JSON lines.
+
+Events have their own descriptor, so that printed text is never read as an event.
 """
 
 from __future__ import annotations
@@ -23,8 +24,9 @@ class Channel:
         self._pending = b""
 
     def send(self, kind: str, *, soon: bool = False, **values: Any) -> None:
-        """Send an event. With `soon`, buffer it and send it with the next one. A process that a step forked sends
-        nothing.
+        """Send an event. With `soon`, buffer the event and send it together with the next one.
+
+        A process that was forked by a step sends nothing.
         """
         line = json.dumps({"kind": kind, **values}, ensure_ascii=False, default=str, allow_nan=False) + "\n"
         if os.getpid() != self._process:

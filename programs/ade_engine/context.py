@@ -1,4 +1,4 @@
-"""The context that each step receives: the document, and the methods to report results."""
+"""The context that each step receives: the document, and methods for reporting results."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ade_engine.steps import Rejected
 
-# Every cold run waits for the imports of this module, so it has few.
+# Every cold run waits for the imports of this module, so keep them few.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from ade_engine.channel import Channel
 
 LEVELS = ("debug", "info", "warning", "error")
-# More frequent updates help no reader, and each one costs a row.
+# More frequent updates would help no reader, and each update is stored as a row.
 PROGRESS_SECONDS = 0.2
 LONGEST_NAME = 100
-# Each log line is a row. The limits allow ten times more than a person would read. They are the worker's limits too:
-# lines that it would drop would only take space from results.
+# Each log line is stored as a row. These limits allow ten times more than a person would read. The worker has the same
+# limits; sending lines that it would drop would only take space from results.
 LONGEST_LINE = 8192
 MOST_LOG = 1 << 20
 LOG_CUT = f"[log longer than {MOST_LOG:,} characters: the rest is left out]"
@@ -32,7 +32,7 @@ ARTIFACTS = "artifacts"
 _PART = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_. -]*")
 # A spreadsheet treats text that starts with one of these as a formula.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\uff1d")
-# An amount only looks like the beginning of a formula.
+# An amount such as -5.00 only looks like a formula, so it stays unchanged.
 _AMOUNT = re.compile(r"[+-][0-9][0-9., ]*%?")
 
 
@@ -60,7 +60,7 @@ class Document:
 
     @property
     def text(self) -> str:
-        """The extracted text, or the content of a text file without extracted text. Otherwise empty.
+        """The extracted text. Without one, the content if the document is a text file, and otherwise "".
 
         Raises Rejected while the text is still being extracted, because the document would look empty.
         """
@@ -108,8 +108,9 @@ class Context:
             self._channel.send("log", step=self.step, level="warning", message=LOG_CUT)
 
     def progress(self, done: float, total: float | None = None) -> None:
-        """Report the progress of the step: `progress(3, 10)`. It is sent a few times a second at most, and always at
-        the end.
+        """Report the progress of the step: `progress(3, 10)`.
+
+        Reports are sent a few times a second at most; the last one (`done == total`) is always sent.
         """
         now = time.monotonic()
         if now - self._progress_at >= PROGRESS_SECONDS or done == total:
@@ -124,14 +125,15 @@ class Context:
         page: int | None = None,
         box: Sequence[float] | None = None,
     ) -> None:
-        """Report a field: its value, and optionally the confidence from 0 to 1 and the place.
+        """Report a field: its value, and optionally its confidence from 0 to 1 and its place.
 
-        Pages count from 1. A box is left, top, right and bottom, as fractions of the page from its top left corner.
+        Pages count from 1. A box is left, top, right and bottom, as fractions of the page measured from the page's top
+        left corner.
         """
         if not isinstance(name, str) or not 1 <= len(name) <= LONGEST_NAME:
             raise ValueError(f"A field name must be a text of 1 to {LONGEST_NAME} characters, not {name!r}.")
         try:
-            # The value as JSON would keep it. Types that JSON lacks, such as dates, become text.
+            # Convert the value as JSON would store it. Types that JSON lacks, such as dates, become text.
             value = json.loads(json.dumps(value, default=str, allow_nan=False))
         except (ValueError, TypeError, RecursionError) as error:
             raise ValueError(f"The value of {name!r} cannot be written as JSON: {value!r} ({error}).") from error
@@ -157,7 +159,7 @@ class Context:
         self._fields.append(field)
 
     def artifact(self, name: str, content: str | bytes | None = None) -> Path:
-        """Return the path of the artifact with this name. If `content` is given, write it to that path."""
+        """Return the path for the artifact with this name. If `content` is given, write it to that path."""
         if len(name) > LONGEST_NAME or not all(_PART.fullmatch(part) for part in name.split("/")):
             raise ValueError(
                 f"Invalid artifact name {name!r}. Use at most {LONGEST_NAME} letters, digits, underscores, dots,"
@@ -171,8 +173,9 @@ class Context:
         return path
 
     def table(self, name: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> Path:
-        """Write the rows as the artifact NAME.csv. Text that a spreadsheet would read as a formula gets a leading
-        apostrophe.
+        """Write the rows as the artifact NAME.csv.
+
+        Text that a spreadsheet would read as a formula gets a leading apostrophe.
         """
         import csv  # noqa: PLC0415  # not needed by every run
 

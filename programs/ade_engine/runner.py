@@ -1,7 +1,7 @@
 """Runs the steps of a configuration over one document.
 
-The process that started this one reads its events and waits for its end. A run has succeeded only if it reports success
-and then exits with code 0.
+The parent process reads the events of this process and waits for it to exit. A run has succeeded only if it reports
+success and then exits with code 0.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
 CONFIGURATION = "configuration"
 MARKER = "ade.json"
 INPUT = "input.json"
-# A message is stored in a row and read by people.
+# Longer messages are cut: each is stored in a row and read by people.
 LONGEST_MESSAGE = 2000
 
 
 class NoSteps(Exception):
-    """The entry point has nothing to run."""
+    """The entry point provides no step to run."""
 
 
 def load(environment: Path | None = None) -> list[Step]:
@@ -77,7 +77,7 @@ def check() -> NoReturn:
 
 
 def run_here(load: Callable[[], Sequence[Step]]) -> NoReturn:
-    """Run the steps in the current directory, the run's working directory, and end this process."""
+    """Run the steps in the current directory, which is the run's working directory, and end this process."""
     channel = own_channel()
     code = 1
     try:
@@ -97,14 +97,14 @@ def run_here(load: Callable[[], Sequence[Step]]) -> NoReturn:
 def end(code: int) -> NoReturn:
     """End this process at once. No thread and no `atexit` function may delay a run that has reported its result."""
     for stream in (sys.stdout, sys.stderr):
-        # A step may have closed it.
+        # A step may have closed the stream.
         with contextlib.suppress(OSError, ValueError):
             stream.flush()
     os._exit(code)
 
 
 def reset_after_fork() -> None:
-    """Reset the state that must differ between forks, in a process that was forked after the imports."""
+    """Reset state that must differ between forks. Call this in a process that was forked after the imports."""
     if random := sys.modules.get("random"):
         random.seed()
     if tempfile := sys.modules.get("tempfile"):

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
     from ade_engine.context import Context
 
-# The total number: the first attempt, and a second one for failures that pass.
+# The largest number of attempts, and the default: the first one, and a second one in case the failure was temporary.
 ATTEMPTS = 2
 
 

@@ -1,7 +1,7 @@
 """A warm process: it loads a program once and forks a fresh process for each piece of work.
 
-It never works itself. It guards its forks as the worker's own guards do: within their time and other limits, until
-each fork and all its descendants are gone.
+The warm process itself does no work. Like a worker's own guards, it keeps each fork within its time and other limits,
+until the fork and all its descendants are gone.
 """
 
 import contextlib
@@ -18,9 +18,9 @@ from typing import Any, NoReturn, TypeVar
 from ade_keeper import proc
 from ade_keeper.guard import ProcessGuard
 
-# Files in /proc about this process that its owner may change without a capability, and that forks inherit or read.
+# Files in /proc/self that this process's owner may change without a capability, and that its forks inherit or read.
 SETTINGS = ("oom_score_adj", "coredump_filter", "autogroup")
-# No process may have a higher descriptor. The kernel closes a range in one call.
+# No process has a descriptor above this one. The kernel closes a whole range of descriptors in one call.
 HIGHEST_DESCRIPTOR = 1 << 20
 Loaded = TypeVar("Loaded")
 
@@ -30,9 +30,9 @@ def serve(
 ) -> None:
     """Take orders until the worker is gone.
 
-    In each fork, `become` finds the working directory and the environment of its work, and the descriptor for its
-    events in the variable `events_variable`. Exit if the program started threads or shares memory or files with its
-    forks.
+    In each fork, `become` is called in the working directory and the environment of its work. The environment variable
+    named by `events_variable` holds the descriptor for events. Exit if the program has started threads, or if it shares
+    memory or files with its forks.
     """
     control = socket.socket(fileno=descriptor)
     control.set_inheritable(False)
@@ -40,30 +40,30 @@ def serve(
     started_with = dict(os.environ)
     loaded = load()
     if threading.active_count() > 1:
-        # A fork has none of the threads, and the locks that they held stay locked.
+        # Threads do not survive a fork, but in the fork the locks that they held stay locked.
         sys.exit("This program starts threads when it is imported, so it cannot be kept warm.")
     gc.collect()
     gc.freeze()
-    # A collection would write to the memory pages that all forks share, and so copy them.
+    # A garbage collection would write to the memory pages that all forks share, and each page would then be copied.
     gc.disable()
     for stream in (sys.stdout, sys.stderr):
         stream.flush()
-    # By default a process may read and change the memory of all processes of its user. A fork could change this
-    # process, and so all later forks.
+    # By default, a process may read and change the memory of all processes of the same user. A fork could thus change
+    # this process, and with it all later forks.
     proc.prctl(proc.PR_SET_DUMPABLE, 0)
     opened_by_imports = _open_descriptors() - {descriptor, 0, 1, 2}
     files = _files_to_reopen(opened_by_imports)
     if shared := _shared_between_forks(opened_by_imports - files.keys()):
-        # One piece of work could leave data there for the next.
+        # One piece of work could leave data there for the next one.
         sys.exit(f"This program shares {', '.join(shared)} between processes, so it cannot be kept warm.")
 
     def turn_into(order: dict[str, Any], _writing: int) -> NoReturn:
         proc.prctl(proc.PR_SET_DUMPABLE, 1)
-        # Set only what differs from the environment at start. A variable that an import has set stays, as in a cold
-        # start.
+        # Set only variables that differ from the environment at the start of this process. A variable that an import
+        # has set then stays, as in a cold start.
         os.environ.update({name: value for name, value in order["env"].items() if started_with.get(name) != value})
-        # Do what exec would have done: close the control socket and all other descriptors of the guard. The end of the
-        # pipe to the guard reports that the program runs.
+        # Do what exec would have done: close the control socket and all other descriptors of the guard. When the pipe
+        # to the guard closes, the guard knows that the program runs.
         keep = sorted({0, 1, 2, int(os.environ[events_variable]), *opened_by_imports})
         for below, above in zip(keep, [*keep[1:], HIGHEST_DESCRIPTOR], strict=True):
             os.closerange(below + 1, above)
@@ -79,7 +79,7 @@ def serve(
 
 
 class _ForkGuard(ProcessGuard):
-    """Restores the settings that a fork may change in this process where both are root."""
+    """Before each fork, restores settings of this process that earlier forks could change if both run as root."""
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
@@ -94,7 +94,7 @@ class _ForkGuard(ProcessGuard):
 
 
 def _setting(name: str) -> str:
-    """Return the setting in the form in which it is written."""
+    """Return the setting in the form in which it must be written back."""
     try:
         with open(f"/proc/self/{name}") as file:
             value = file.read().split()[-1]
@@ -104,8 +104,10 @@ def _setting(name: str) -> str:
 
 
 def _shared_between_forks(descriptors: set[int]) -> list[str]:
-    """Return mappings that every fork could write to and all others would see, and descriptors through which forks
-    could share data: pipes, sockets and writable files. Devices store nothing.
+    """Return everything through which forks could pass data to each other.
+
+    This is shared memory that they may write to, and descriptors of pipes, sockets and writable files. Devices are left
+    out, because they store nothing.
     """
     shared = []
     with open("/proc/self/maps") as file:
@@ -121,8 +123,9 @@ def _shared_between_forks(descriptors: set[int]) -> list[str]:
 
 
 def _files_to_reopen(descriptors: set[int]) -> dict[int, tuple[str, int, int]]:
-    """Return the regular files that are open read-only. Forks would share their read position, so each fork opens them
-    again.
+    """Return the regular files that are open read-only.
+
+    All forks would share the read positions of these files, so each fork opens them again.
     """
     files = {}
     for each in descriptors:

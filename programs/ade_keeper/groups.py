@@ -1,7 +1,7 @@
-"""Put a child and everything it forks into a control group of the kernel.
+"""Puts a child and everything it forks into a control group of the kernel.
 
-The group limits the number of processes and threads, so a fork bomb leaves the machine usable until the child is
-killed. Control groups v1 and v2 use the same files for this.
+The group limits the number of processes and threads, so that the machine stays usable during a fork bomb until the
+child is killed. Control groups v1 and v2 use the same files for this limit.
 """
 
 import contextlib
@@ -14,7 +14,7 @@ PREFIX = "ade-"
 
 
 class Group:
-    """The control group of one guard. It is reused for one child after another."""
+    """The control group of one guard, which uses it for one child after another."""
 
     def __init__(self, folder: str) -> None:
         me = proc.process(os.getpid())
@@ -24,7 +24,10 @@ class Group:
 
     @classmethod
     def of(cls, order: dict[str, str | int] | None) -> Self | None:
-        """Return None without an order, or if the kernel refuses the group. The worker also counts processes itself."""
+        """Make the ordered group. Return None without an order, or if the kernel refuses the group.
+
+        Running without a group is acceptable, because the worker also counts processes itself.
+        """
         if order is None:
             return None
         try:
@@ -35,7 +38,7 @@ class Group:
         return group
 
     def limit(self, tasks: int) -> None:
-        """Set the limit. Processes above it keep running, but none in the group can fork."""
+        """Set the limit. If the group already exceeds it, all processes keep running, but none can fork."""
         self._write("pids.max", str(tasks))
 
     def join(self) -> None:
@@ -52,7 +55,7 @@ class Group:
 
 
 def remove_abandoned(folder: str) -> None:
-    """Remove the groups of guards that are gone. A group that is not empty stays."""
+    """Remove the groups of guards that are gone. Groups that still contain processes stay."""
     for name in os.listdir(folder):
         pid, _, ticks = name.removeprefix(PREFIX).partition("-")
         if not name.startswith(PREFIX) or not pid.isdigit():

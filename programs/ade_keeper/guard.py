@@ -1,15 +1,16 @@
-"""The process guard: start one child after another, and keep each until it and all its descendants are gone.
+"""The process guard: starts one child after another, and guards each until it and all its descendants are gone.
 
-It uses the standard library only: the worker's spawner forks it, and it also runs as the warm engine inside the
-environments of configurations.
+It uses only the standard library, because it runs in two places: the worker's spawner forks it, and the warm engine
+inside the environment of a configuration is a guard too.
 
 It is a subreaper: orphaned descendants are reparented to it, even after setsid or a double fork, so it finds and kills
-all of them. It enforces the time limits, so they hold while the worker is stopped. It ends everything when the worker
-or its own parent is gone. The child in turn dies with its guard, through PR_SET_PDEATHSIG: the kernel ties that signal
-to the thread that forked, and a guard has only one thread.
+all of them. It enforces the time limits itself, so that they hold even while the worker is stopped. It ends everything
+when the worker or its own parent is gone. The child in turn dies with its guard, through PR_SET_PDEATHSIG: the kernel
+ties that signal to the thread that forked, and a guard has only one thread.
 
-Searching /proc/*/environ for a token would need no guard, but a program can clear its environment and cannot change
-its ancestors. A Python process per child would need no spawner, but would cost as much as a small program itself.
+Two alternatives were rejected. Searching /proc/*/environ for a token would need no guard, but a program can clear its
+environment, while it cannot change its ancestors. Starting a Python process as the guard of each child would need no
+spawner, but would cost as much as a small program itself.
 """
 
 import array
@@ -31,15 +32,16 @@ from ade_keeper.groups import Group
 
 # The kernel passes at most this many descriptors in one message (SCM_MAX_FD).
 DESCRIPTORS_AT_MOST = 253
-# SIGKILL works at once, except on a process in uninterruptible sleep. After this time, stop waiting and report what is
-# left.
+# SIGKILL works at once, except on a process in uninterruptible sleep. After this time, stop waiting and report the
+# processes that are left.
 KILL_SECONDS = 5.0
-# Processes that are being killed may still fork: look again after this time.
+# Processes may still fork while they are being killed: look for new ones after this time.
 SWEEP_SECONDS = 0.02
 # When memory runs out, the kernel must kill the child and not the worker.
 OOM_SCORE = "800"
 
-# Python ignores SIGPIPE and SIGXFSZ, nohup ignores SIGHUP, and ignored signals stay ignored after exec.
+# Signals that a child must not inherit as ignored: Python ignores SIGPIPE and SIGXFSZ, nohup ignores SIGHUP, and
+# ignored signals stay ignored after exec.
 _ignored = [number for number in signal.valid_signals() if signal.getsignal(number) is signal.SIG_IGN]
 
 
@@ -48,9 +50,10 @@ def execute(order: dict[str, Any], _writing: int) -> NoReturn:
 
 
 class ProcessGuard:
-    """Guard children that `control` orders.
+    """Starts and guards the children that are ordered through `control`.
 
-    `turn_into` is the last step in the child. It must not return, and must close its descriptor once the program runs.
+    `turn_into` is the last function that the child calls: it becomes the program. It must not return, and it must close
+    the descriptor that it is given once the program runs.
     """
 
     def __init__(
@@ -112,7 +115,7 @@ class ProcessGuard:
         reading, error_line = -1, b""
         try:
             if time.monotonic() >= order["trust_until"]:
-                # This process was stopped in the meantime, and another worker may have claimed the work by now.
+                # This process was stopped for a while, and another worker may have claimed the work by now.
                 raise OSError(errno.ETIMEDOUT, "the claim on this work may have expired")
             if len(descriptors) != len(order["numbers"]):
                 raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
@@ -151,7 +154,7 @@ class ProcessGuard:
         return True
 
     def wait_for_exec(self, reading: int) -> bytes:
-        """Return the error that the child has written to this pipe, or nothing once the program runs."""
+        """Return the error that the child writes to this pipe, or b"" once the program runs."""
         if reading in self.wait_for([reading, self.control.fileno(), self.parent]):
             error_line = os.read(reading, 1 << 16)
             if error_line:
@@ -194,7 +197,7 @@ class ProcessGuard:
         if now >= self.kill_at:
             self.kill_at = float("inf")
             self.give_up_at = min(self.give_up_at, now + KILL_SECONDS)
-            # Its descendants are reparented to this process afterwards, and are killed then.
+            # The child's descendants are then reparented to this process, and `end_the_rest` kills them.
             signal.pidfd_send_signal(self.pidfd, signal.SIGKILL)
 
     def begin_end(self, why: str, grace: float) -> None:
@@ -217,7 +220,7 @@ class ProcessGuard:
         self.count(usage)
         os.close(self.pidfd)
         if self.group:
-            # Forbid further forks; otherwise each look could find more processes.
+            # Forbid further forks; otherwise each search could find new processes.
             with contextlib.suppress(OSError):
                 self.group.limit(0)
         left = self.end_the_rest()
@@ -238,7 +241,7 @@ class ProcessGuard:
 
     def end_the_rest(self) -> list[int]:
         give_up_at = min(self.give_up_at, time.monotonic() + KILL_SECONDS)
-        # Everything in a sandbox dies with its first process and only needs to be reaped.
+        # All processes in a sandbox die with its first process and only need to be reaped.
         look_at = min(give_up_at, time.monotonic() + (SWEEP_SECONDS if self.sandboxed else 0))
         rest: list[proc.Process] = []
         while self.has_children():
@@ -252,7 +255,7 @@ class ProcessGuard:
         return []
 
     def has_children(self) -> bool:
-        """Reap all ended children and return whether any are left.
+        """Reap all children that have ended, and return whether any children are left.
 
         bubblewrap does not wait for its sandbox, so only this call sees the resource usage of the processes inside.
         """
@@ -275,7 +278,7 @@ def become(
     turn_into: Callable[[dict[str, Any], int], NoReturn],
     group: Group | None,
 ) -> NoReturn:
-    """Turn this process into the program. If that fails, write the failed step to the pipe."""
+    """Turn this process into the program. If a step fails, write its name and error to the pipe."""
     step = "setsid"
     try:
         os.setsid()
@@ -283,7 +286,7 @@ def become(
         proc.prctl(proc.PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() != guard:
             os._exit(1)  # the guard died before the signal was set
-        # A fork of a warm engine has inherited this flag and the OOM score.
+        # A fork of a warm engine has already inherited PR_SET_NO_NEW_PRIVS and the OOM score.
         if not order["sandboxed"] and not order["is_fork"]:
             proc.prctl(proc.PR_SET_NO_NEW_PRIVS, 1)  # bubblewrap sets it itself, and is set-uid on some hosts
         if not order["is_fork"]:
@@ -293,7 +296,7 @@ def become(
         if group:
             group.join()
         if order["sandboxed"] and os.geteuid() == 0:
-            # A container may forbid it. A sandbox without it is still better than none.
+            # A container may forbid this protection. A sandbox without it is still better than none.
             with contextlib.suppress(OSError):
                 proc.protect_devices()
         step = "descriptors"
@@ -333,7 +336,7 @@ def _limit(limits: dict[str, int]) -> None:
 def receive(connection: socket.socket, size: int, descriptors_at_most: int) -> tuple[bytes, list[int], bool]:
     """Return the message, its descriptors, and whether all descriptors arrived.
 
-    Unlike Python's recv_fds, the descriptors are close-on-exec: recv_fds ignores that flag.
+    The descriptors are close-on-exec. Python's recv_fds cannot do this, because it ignores that flag.
     """
     numbers = array.array("i")
     space = socket.CMSG_SPACE(descriptors_at_most * numbers.itemsize)

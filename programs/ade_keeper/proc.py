@@ -1,4 +1,7 @@
-"""Access to /proc and prctl. It imports little, because every guard is a copy of the spawner, which imports it."""
+"""Access to /proc and prctl.
+
+This module imports little: the spawner imports it, and every guard is a copy of the spawner.
+"""
 
 import ctypes
 import os
@@ -14,7 +17,7 @@ PR_SET_NO_NEW_PRIVS = 38
 # From <linux/mount.h> and <linux/sched.h>.
 _MS_RDONLY, _MS_NOSUID, _MS_NOEXEC, _MS_REMOUNT, _MS_BIND, _MS_REC, _MS_SLAVE = 1, 2, 8, 32, 4096, 16384, 1 << 19
 _CLONE_NEWNS = 0x00020000
-# The devices of this machine that bubblewrap shows to its sandbox.
+# The devices of this machine that bubblewrap makes visible in its sandbox.
 DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty")
 
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -57,7 +60,7 @@ def descendants(root: int) -> list[Process]:
 
 
 def send_exactly(target: Process, number: int) -> bool:
-    """Signal this process, and not a later one that reuses its pid. Return False if it is gone."""
+    """Signal this process, never a later process with the same pid. Return False if the process is gone."""
     try:
         pidfd = os.pidfd_open(target.pid)
     except OSError:
@@ -80,10 +83,10 @@ def prctl(option: int, value: int) -> None:
 
 
 def protect_devices() -> None:
-    """Forbid changes to the mode or owner of devices for this process and its children; writing stays possible.
+    """Prevent this process and its children from changing the mode or owner of devices; writing stays possible.
 
-    bubblewrap shows the devices of this machine, and keeps a read-only mount read-only. Any process with root's user ID
-    owns them, even without capabilities.
+    bubblewrap makes this machine's devices visible in the sandbox, and any process with root's user ID owns them, even
+    without capabilities. A device that is mounted read-only here stays read-only in the sandbox.
     """
     if _libc.unshare(_CLONE_NEWNS) != 0:
         raise OSError(ctypes.get_errno(), "cannot make a mount namespace")
@@ -100,14 +103,14 @@ def _mount(source: str | None, target: str, flags: int) -> None:
 
 
 def pidfd_of_parent(expected: int) -> int:
-    """Return a descriptor that becomes readable when the parent ends. Exit if the parent is another process.
+    """Return a descriptor that becomes readable when the parent ends. Exit if the parent is not the expected process.
 
-    PR_SET_PDEATHSIG would not do: it fires when the *thread* that started this process ends, even if its process lives
-    on.
+    PR_SET_PDEATHSIG would not do: the kernel sends its signal when the *thread* that started this process ends, even if
+    the parent process lives on.
     """
     if expected == 0 and os.getpid() == 1:
-        # This is the first process of a sandbox, and its parent is outside. The sandbox dies with the outside, so watch
-        # this process itself, whose descriptor never becomes readable here.
+        # This is the first process of a sandbox, and its parent is outside. When that parent ends, the sandbox ends
+        # too, so watch this process itself: its descriptor never becomes readable here.
         return os.pidfd_open(os.getpid())
     pidfd = os.pidfd_open(expected)
     if os.getppid() != expected:
