@@ -1,4 +1,4 @@
-"""Middleware for every request: assigns request IDs, forbids shared caching, and gives API errors their common shape."""
+"""Middleware for every request: assigns request IDs, forbids shared caching, gives API errors one common shape."""
 
 import re
 import uuid
