@@ -1,4 +1,4 @@
-"""IDs in paths. A number that is too large for a database is answered with 404."""
+"""IDs and names in URLs and bodies. A path with an ID too large for the database returns 404."""
 
 from typing import Annotated
 
@@ -27,7 +27,7 @@ register_converter(IdConverter, "id")
 
 
 class NameConverter:
-    """For names that the code defines: jobs, and briefs by date."""
+    """A path converter for names that the code defines: those of jobs, and the dates of briefs."""
 
     regex = "[A-Za-z0-9_.-]{1,128}"
 

@@ -1,4 +1,6 @@
-"""The dashboard: what needs attention, then the overall state; and the buttons that pause and resume the run queue."""
+"""The dashboard, which lists problems first, then the overall state; and the actions that pause and resume the run
+queue.
+"""
 
 from django.contrib import messages
 from django.http import HttpRequest
