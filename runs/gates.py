@@ -121,12 +121,6 @@ def _awaited(build_id: int) -> "QuerySet[Build, tuple[bool]]":
     return Build.objects.filter(pk=build_id).values_list("awaited")
 
 
-def _busy(document_ids: list[int]) -> set[int]:
-    if len(document_ids) == 1:
-        return {id for (id,) in compiled.rows(_busy_document, document_ids[0])}
-    return set(_busy_documents().filter(pk__in=document_ids).values_list("pk", flat=True))
-
-
 def _busy_document(document_id: int) -> "QuerySet[Document, tuple[int]]":
     return _busy_documents().filter(pk=document_id).values_list("pk")
 

@@ -52,14 +52,15 @@ class HousekeepingThread(SteadyThread):
         if not early:
             self.next_tick = time.monotonic() + settings.ADE_TICK_SECONDS
             self.ticks += 1
-        self.do_tasks(all_of_them=early)
+        self.do_tasks(is_woken=early)
 
-    def do_tasks(self, *, all_of_them: bool) -> None:
+    def do_tasks(self, *, is_woken: bool) -> None:
+        """Do the tasks that are due at this tick; after a wake-up, those that a wake-up concerns."""
         be_impatient()
         for kind in self.kinds:
             has_done_some = False
             for task in kind.periodic_tasks:
-                if not (task.when_rung if all_of_them else self.ticks % task.every == 0):
+                if not (task.when_rung if is_woken else self.ticks % task.every == 0):
                     continue
                 try:
                     has_done_some |= bool(task.do(self.owner))

@@ -83,7 +83,7 @@ class Worker:
         boots.recover_earlier(self.row, self.kinds)
         # Before the first claim: a dead worker's unfinished tasks may decide what is next. At tick 0 every task is due,
         # including the removal of its files.
-        self.housekeeping.do_tasks(all_of_them=False)
+        self.housekeeping.do_tasks(is_woken=False)
         # From here on, each thread opens its own connection.
         connection.close()
         for thread in (self.leases, self.recovery, self.housekeeping, self.listener, *self.threads):

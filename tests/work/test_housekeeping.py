@@ -29,7 +29,7 @@ def test_a_chore_that_raises_keeps_no_other_from_being_done(rung, caplog):
     done = []
     hands = housekeeping((PeriodicTask(raises), PeriodicTask(done.append)), rung)
 
-    hands.do_tasks(all_of_them=True)
+    hands.do_tasks(is_woken=True)
 
     assert done == ["w1"]
     assert "task_failed" in caplog.text
@@ -39,7 +39,7 @@ def test_a_chore_that_raises_keeps_no_other_from_being_done(rung, caplog):
 def test_a_chore_that_did_something_rings_and_is_asked_for_more_at_once(rung):
     hands = housekeeping((PeriodicTask(lambda owner: 1),), rung)
 
-    hands.do_tasks(all_of_them=True)
+    hands.do_tasks(is_woken=True)
 
     assert len(rung) == 1
     assert hands.woken.is_set()
@@ -49,7 +49,7 @@ def test_a_chore_that_did_something_rings_and_is_asked_for_more_at_once(rung):
 def test_a_chore_that_found_nothing_waits_for_its_tick(rung):
     hands = housekeeping((PeriodicTask(lambda owner: 0),), rung)
 
-    hands.do_tasks(all_of_them=True)
+    hands.do_tasks(is_woken=True)
 
     assert rung == []
     assert not hands.woken.is_set()
@@ -64,7 +64,7 @@ def test_chores_have_their_ticks(rung):
     )
 
     for hands.ticks in (1, 2, 3):
-        hands.do_tasks(all_of_them=False)
+        hands.do_tasks(is_woken=False)
 
     assert done == ["each", "each", "each", "third"]
 
@@ -79,7 +79,7 @@ def test_a_chore_does_not_wait_for_a_locked_row(rung):
             cursor.execute("SHOW lock_timeout")
             asked.append(cursor.fetchone()[0])
 
-    housekeeping((PeriodicTask(ask),), rung).do_tasks(all_of_them=True)
+    housekeeping((PeriodicTask(ask),), rung).do_tasks(is_woken=True)
 
     assert asked == ["1s"]
 
