@@ -87,6 +87,13 @@ _TEXTS = (HTML, EML, CSV, TXT)
 _BOMS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 _CONTROL = re.compile("[\0-\x08\x0b\x0e-\x1f\x7f]")
 _CONTROL_BYTES = re.compile(rb"[\0-\x08\x0b\x0e-\x1f\x7f]")
+_SKIPPED = re.compile(r"(?:\s|<!--.*?-->)*", re.DOTALL)
+_HTML_STARTS = re.compile(
+    r"<(?:!doctype\s+html|(?:html|head|title|body|script|style|meta|link|base|table|div|p|h[1-6]|a|img|iframe|form|ul"
+    r"|ol|span|br|font|center|b|i|object|embed)[\s>/])",
+    re.IGNORECASE,
+)
+_TAG = re.compile(r"<(?:!doctype\s+html|[a-z][a-z0-9]{0,20}[\s>/])", re.IGNORECASE)
 _MARKUP = re.compile(rb"<(?:!doctype\s+html|html|head|body|script|iframe|svg|object|embed)[\s>/]", re.IGNORECASE)
 
 
@@ -217,7 +224,9 @@ def _detect_text(content: Content, suffix: str) -> str:
     if text is None or _CONTROL.search(text) or (marked != "utf-16" and _CONTROL_BYTES.search(content.tail)):
         what = next((what for magic, what in _MAGIC.items() if head.startswith(magic)), "unknown data")
         raise Unknown(what)
-    start = _start(text).lower()
+    skipped = _SKIPPED.match(text)
+    beginning = text[skipped.end() if skipped else 0 :][:2048]
+    start = beginning.lower()
     is_xml = start.startswith("<?xml")
     if start.startswith(("<svg", "<!doctype svg")) or (is_xml and "<svg" in start and "<html" not in start):
         raise Unknown("an SVG image")
@@ -227,7 +236,8 @@ def _detect_text(content: Content, suffix: str) -> str:
         if start.startswith(mark):
             raise Unknown(what)
     named = SUFFIXES.get(suffix)
-    if _is_html(text) or (named == HTML and _TAG.search(text)):
+    is_html = "<html" in start if beginning.startswith("<?xml") else _HTML_STARTS.match(beginning)
+    if is_html or (named == HTML and _TAG.search(text)):
         return HTML
     # The name may call any text a table or plain text.
     if named in (CSV, TXT):
@@ -235,27 +245,6 @@ def _detect_text(content: Content, suffix: str) -> str:
     if _is_mail(text):
         return EML
     return CSV if _is_table(text) else TXT
-
-
-_SKIPPED = re.compile(r"(?:\s|<!--.*?-->)*", re.DOTALL)
-_HTML_STARTS = re.compile(
-    r"<(?:!doctype\s+html|(?:html|head|title|body|script|style|meta|link|base|table|div|p|h[1-6]|a|img|iframe|form|ul"
-    r"|ol|span|br|font|center|b|i|object|embed)[\s>/])",
-    re.IGNORECASE,
-)
-_TAG = re.compile(r"<(?:!doctype\s+html|[a-z][a-z0-9]{0,20}[\s>/])", re.IGNORECASE)
-
-
-def _start(text: str) -> str:
-    skipped = _SKIPPED.match(text)
-    return text[skipped.end() if skipped else 0 :][:2048]
-
-
-def _is_html(text: str) -> bool:
-    start = _start(text)
-    if start.startswith("<?xml"):
-        return "<html" in start.lower()
-    return _HTML_STARTS.match(start) is not None
 
 
 _HEADER = re.compile(r"([!-9;-~]{1,76}):")
