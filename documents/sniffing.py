@@ -4,7 +4,6 @@ import codecs
 import csv
 import mimetypes
 import re
-from collections.abc import Callable
 from itertools import islice
 from typing import IO
 
@@ -82,6 +81,19 @@ _SAYS_NOTHING = {
 # How far into a file various readers look for their format.
 _ENDS_BYTES = 4096
 _PDF_STARTS_WITHIN = 1024
+_OPEN_DOCUMENT = re.compile(rb"PK\x03\x04.{4}\0\0.{16}\x08\0(..)mimetype", re.DOTALL)
+_MAIN_PARTS = {re.compile(r"word/document\d*\.xml$"): DOCX, re.compile(r"xl/workbook\d*\.xml$"): XLSX}
+_TEXTS = (HTML, EML, CSV, TXT)
+_BOMS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
+_CONTROL = re.compile("[\0-\x08\x0b\x0e-\x1f\x7f]")
+_CONTROL_BYTES = re.compile(rb"[\0-\x08\x0b\x0e-\x1f\x7f]")
+_SKIPPED = re.compile(r"(?:\s|<!--.*?-->)*", re.DOTALL)
+_HTML_STARTS = re.compile(
+    r"<(?:!doctype\s+html|(?:html|head|title|body|script|style|meta|link|base|table|div|p|h[1-6]|a|img|iframe|form|ul"
+    r"|ol|span|br|font|center|b|i|object|embed)[\s>/])",
+    re.IGNORECASE,
+)
+_TAG = re.compile(r"<(?:!doctype\s+html|[a-z][a-z0-9]{0,20}[\s>/])", re.IGNORECASE)
 _MARKUP = re.compile(rb"<(?:!doctype\s+html|html|head|body|script|iframe|svg|object|embed)[\s>/]", re.IGNORECASE)
 
 
@@ -142,15 +154,21 @@ def _detect_binary(content: Content, zipped: Archive | None) -> str | None:
     if head.startswith(b"PK\3\4"):
         return _detect_office(content, zipped)
     if head.startswith(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"):
-        return _detect_old_office(content)
+        names = streams(content)
+        if "EncryptedPackage" in names:
+            raise Unknown("an Office document with a password; save it without one")
+        if "WordDocument" in names:
+            raise Unknown("an old Word document (doc); save it as docx")
+        if "PowerPoint Document" in names:
+            raise Unknown("an old PowerPoint presentation")
+        if names & {"Workbook", "Book"}:
+            return XLS
+        raise Unknown("an OLE file that is not an Excel workbook")
     if head.startswith(b"\x89PNG\r\n\x1a\n") and head[12:16] == b"IHDR":
         return PNG
     if head.startswith(b"\xff\xd8\xff"):
         return JPEG
     return TIFF if head.startswith((b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")) else None
-
-
-_OPEN_DOCUMENT = re.compile(rb"PK\x03\x04.{4}\0\0.{16}\x08\0(..)mimetype", re.DOTALL)
 
 
 def _detect_office(content: Content, zipped: Archive | None) -> str:
@@ -174,22 +192,6 @@ def _detect_office(content: Content, zipped: Archive | None) -> str:
     return kinds.pop()
 
 
-_MAIN_PARTS = {re.compile(r"word/document\d*\.xml$"): DOCX, re.compile(r"xl/workbook\d*\.xml$"): XLSX}
-
-
-def _detect_old_office(content: Content) -> str:
-    names = streams(content)
-    if "EncryptedPackage" in names:
-        raise Unknown("an Office document with a password; save it without one")
-    if "WordDocument" in names:
-        raise Unknown("an old Word document (doc); save it as docx")
-    if "PowerPoint Document" in names:
-        raise Unknown("an old PowerPoint presentation")
-    if names & {"Workbook", "Book"}:
-        return XLS
-    raise Unknown("an OLE file that is not an Excel workbook")
-
-
 def _second_type(content: Content, content_type: str, zipped: Archive | None) -> str | None:
     """Return what else the file is, or None. Such files are made to pass one reader and reach another."""
     if content_type in (DOCX, XLSX, ODS):
@@ -197,7 +199,7 @@ def _second_type(content: Content, content_type: str, zipped: Archive | None) ->
     # An archive in the middle of a PDF is an attachment.
     if zipped and not (content_type == PDF and b"%%EOF" in zipped.after):
         return "a zip archive"
-    is_text = content_type in _BY_STRUCTURE
+    is_text = content_type in _TEXTS
     if content_type != PDF and b"%PDF-" in content.head[:_PDF_STARTS_WITHIN]:
         # A text may mention PDF files; it only counts as one if it also has the end of a PDF.
         return "a PDF" if not is_text or b"startxref" in content.tail else None
@@ -211,11 +213,20 @@ def _second_type(content: Content, content_type: str, zipped: Archive | None) ->
 
 
 def _detect_text(content: Content, suffix: str) -> str:
-    text = _decode(content)
-    if text is None:
-        what = next((what for magic, what in _MAGIC.items() if content.head.startswith(magic)), "unknown data")
+    head = content.head
+    marked = next((codec for bom, codec in _BOMS.items() if head.startswith(bom)), None)
+    text: str | None
+    try:
+        text = codecs.getincrementaldecoder(marked or "utf-8")().decode(head, content.is_all_in_head)
+    except UnicodeDecodeError:
+        # In Latin-1 every byte is a character.
+        text = None if marked else head.decode("latin-1")
+    if text is None or _CONTROL.search(text) or (marked != "utf-16" and _CONTROL_BYTES.search(content.tail)):
+        what = next((what for magic, what in _MAGIC.items() if head.startswith(magic)), "unknown data")
         raise Unknown(what)
-    start = _start(text).lower()
+    skipped = _SKIPPED.match(text)
+    beginning = text[skipped.end() if skipped else 0 :][:2048]
+    start = beginning.lower()
     is_xml = start.startswith("<?xml")
     if start.startswith(("<svg", "<!doctype svg")) or (is_xml and "<svg" in start and "<html" not in start):
         raise Unknown("an SVG image")
@@ -225,54 +236,15 @@ def _detect_text(content: Content, suffix: str) -> str:
         if start.startswith(mark):
             raise Unknown(what)
     named = SUFFIXES.get(suffix)
-    if _is_html(text) or (named == HTML and _TAG.search(text)):
+    is_html = "<html" in start if beginning.startswith("<?xml") else _HTML_STARTS.match(beginning)
+    if is_html or (named == HTML and _TAG.search(text)):
         return HTML
     # The name may call any text a table or plain text.
     if named in (CSV, TXT):
         return named
-    return next(kind for kind, is_so in _BY_STRUCTURE.items() if is_so(text))
-
-
-_BOMS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
-_CONTROL = re.compile("[\0-\x08\x0b\x0e-\x1f\x7f]")
-_CONTROL_BYTES = re.compile(rb"[\0-\x08\x0b\x0e-\x1f\x7f]")
-
-
-def _decode(content: Content) -> str | None:
-    """Return the beginning as text, or None if the content is binary."""
-    head = content.head
-    marked = next((codec for bom, codec in _BOMS.items() if head.startswith(bom)), None)
-    try:
-        text = codecs.getincrementaldecoder(marked or "utf-8")().decode(head, content.is_all_in_head)
-    except UnicodeDecodeError:
-        if marked is not None:
-            return None
-        # In Latin-1 every byte is a character.
-        text = head.decode("latin-1")
-    if _CONTROL.search(text) or (marked != "utf-16" and _CONTROL_BYTES.search(content.tail)):
-        return None
-    return text
-
-
-_SKIPPED = re.compile(r"(?:\s|<!--.*?-->)*", re.DOTALL)
-_HTML_STARTS = re.compile(
-    r"<(?:!doctype\s+html|(?:html|head|title|body|script|style|meta|link|base|table|div|p|h[1-6]|a|img|iframe|form|ul"
-    r"|ol|span|br|font|center|b|i|object|embed)[\s>/])",
-    re.IGNORECASE,
-)
-_TAG = re.compile(r"<(?:!doctype\s+html|[a-z][a-z0-9]{0,20}[\s>/])", re.IGNORECASE)
-
-
-def _start(text: str) -> str:
-    skipped = _SKIPPED.match(text)
-    return text[skipped.end() if skipped else 0 :][:2048]
-
-
-def _is_html(text: str) -> bool:
-    start = _start(text)
-    if start.startswith("<?xml"):
-        return "<html" in start.lower()
-    return _HTML_STARTS.match(start) is not None
+    if _is_mail(text):
+        return EML
+    return CSV if _is_table(text) else TXT
 
 
 _HEADER = re.compile(r"([!-9;-~]{1,76}):")
@@ -316,14 +288,6 @@ def _is_table(text: str) -> bool:
             return True
     return False
 
-
-# The order matters: any text is plain text.
-_BY_STRUCTURE: dict[str, Callable[[str], bool]] = {
-    HTML: _is_html,
-    EML: _is_mail,
-    CSV: _is_table,
-    TXT: lambda text: True,
-}
 
 _MAGIC = {
     b"MZ": "a Windows program",

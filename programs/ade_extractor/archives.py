@@ -90,10 +90,17 @@ def _check_entries(entries: list[ZipInfo], what: str, parts: tuple[str, ...]) ->
 
 def _check_content(file: BinaryIO, archive: ZipFile, entry: ZipInfo, what: str) -> int:
     """Return the number of bytes of XML. Raises Trouble if the declared size is wrong or the XML could be a trap."""
+    name = entry.filename.lower()
     size, before, is_xml = 0, b"", False
     for chunk in _unpack(file, archive, entry):
         if size == 0:
-            is_xml = _is_xml(chunk, entry, what)
+            plain = chunk[:400].removeprefix(b"\xef\xbb\xbf").replace(b"\0", b"").lstrip(b"\xff\xfe \t\r\n")
+            if plain and not plain.startswith(b"<") and name.endswith((".xml", ".rels", ".vml")):
+                raise malformed(what, f"{_name(entry)} is not XML")
+            encoding = _ENCODING.match(plain)
+            if encoding and encoding[1].lower() not in _ENCODINGS:
+                raise malformed(what, f"{_name(entry)} has an unsupported encoding")
+            is_xml = plain.startswith(b"<") and not name.endswith(".svg")
         size += len(chunk)
         if size > entry.file_size:
             break
@@ -103,17 +110,6 @@ def _check_content(file: BinaryIO, archive: ZipFile, entry: ZipInfo, what: str) 
     if size != entry.file_size:
         raise malformed(what, f"{_name(entry)} does not have its declared size")
     return size if is_xml else 0
-
-
-def _is_xml(head: bytes, entry: ZipInfo, what: str) -> bool:
-    plain = head[:400].removeprefix(b"\xef\xbb\xbf").replace(b"\0", b"").lstrip(b"\xff\xfe \t\r\n")
-    named = entry.filename.lower().endswith((".xml", ".rels", ".vml"))
-    if named and plain and not plain.startswith(b"<"):
-        raise malformed(what, f"{_name(entry)} is not XML")
-    encoding = _ENCODING.match(plain)
-    if encoding and encoding[1].lower() not in _ENCODINGS:
-        raise malformed(what, f"{_name(entry)} has an unsupported encoding")
-    return plain.startswith(b"<") and not entry.filename.lower().endswith(".svg")
 
 
 def _unpack(file: BinaryIO, archive: ZipFile, entry: ZipInfo) -> Iterator[bytes]:

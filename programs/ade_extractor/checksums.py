@@ -1,7 +1,6 @@
 """Checks numbers that have a checksum: bank accounts (IBAN) and VAT IDs."""
 
 import re
-from collections.abc import Callable
 
 # The length of an IBAN by country.
 IBAN_LENGTHS = {
@@ -35,8 +34,42 @@ def is_vat_format(vat_id: str) -> bool:
 
 def vat_checksum(vat_id: str) -> bool | None:
     """Return whether the checksum is right, or None if none is known for the country or the kind of ID."""
-    check = _VAT_CHECKS.get(vat_id[:2])
-    return check(vat_id[2:]) if check else None
+    country, digits = vat_id[:2], vat_id[2:]
+    match country:
+        case "AT":
+            values = [int(digit) for digit in digits[1:]]
+            total = sum(value // 5 + value * 2 % 10 if place % 2 else value for place, value in enumerate(values[:-1]))
+            return (10 - (total + 4) % 10) % 10 == values[-1]
+        case "BE":
+            return 97 - int(digits[:8]) % 97 == int(digits[8:])
+        case "CH":
+            return (11 - _weighted_sum(digits[1:9], (5, 4, 3, 2, 7, 6, 5, 4)) % 11) % 11 == int(digits[9])
+        case "DE":
+            # ISO 7064, modulus 11, 10.
+            product = 10
+            for digit in digits[:-1]:
+                product = 2 * ((int(digit) + product) % 10 or 10) % 11
+            return (11 - product) % 10 == int(digits[-1])
+        case "DK":
+            return _weighted_sum(digits, (2, 7, 6, 5, 4, 3, 2, 1)) % 11 == 0
+        case "FR":
+            key, siren = digits[:2], digits[2:]
+            if not key.isdigit():
+                return None  # the newer kind, with letters
+            return _luhn(siren) and (12 + 3 * (int(siren) % 97)) % 97 == int(key)
+        case "GB":
+            return (_weighted_sum(digits[:7], (8, 7, 6, 5, 4, 3, 2)) + int(digits[7:9])) % 97 in (0, 42)
+        case "IT":
+            return _luhn(digits)
+        case "LU":
+            return int(digits[:6]) % 89 == int(digits[6:])
+        case "NL":
+            # The company number or, for IDs since 2020, the whole ID like an IBAN.
+            of_company = _weighted_sum(digits[:8], (9, 8, 7, 6, 5, 4, 3, 2)) % 11 == int(digits[8])
+            return of_company or _remainder(vat_id) == 1
+        case "PL":
+            return _weighted_sum(digits[:9], (6, 5, 7, 2, 3, 4, 5, 6, 7)) % 11 == int(digits[9])
+    return None
 
 
 def _remainder(characters: str) -> int:
@@ -50,45 +83,3 @@ def _weighted_sum(digits: str, weights: tuple[int, ...]) -> int:
 def _luhn(digits: str) -> bool:
     doubled = [int(digit) * (2 if place % 2 else 1) for place, digit in enumerate(reversed(digits))]
     return sum(value - 9 if value > 9 else value for value in doubled) % 10 == 0
-
-
-def _germany(digits: str) -> bool:
-    """Check by ISO 7064, modulus 11, 10."""
-    product = 10
-    for digit in digits[:-1]:
-        product = 2 * ((int(digit) + product) % 10 or 10) % 11
-    return (11 - product) % 10 == int(digits[-1])
-
-
-def _austria(digits: str) -> bool:
-    values = [int(digit) for digit in digits[1:]]
-    total = sum(value // 5 + value * 2 % 10 if place % 2 else value for place, value in enumerate(values[:-1]))
-    return (10 - (total + 4) % 10) % 10 == values[-1]
-
-
-def _france(key_and_siren: str) -> bool | None:
-    key, siren = key_and_siren[:2], key_and_siren[2:]
-    if not key.isdigit():
-        return None  # the newer kind, with letters
-    return _luhn(siren) and (12 + 3 * (int(siren) % 97)) % 97 == int(key)
-
-
-def _netherlands(digits: str) -> bool:
-    """Check the company number or, for IDs since 2020, the whole ID like an IBAN."""
-    of_company = _weighted_sum(digits[:8], (9, 8, 7, 6, 5, 4, 3, 2)) % 11 == int(digits[8])
-    return of_company or _remainder(f"NL{digits}") == 1
-
-
-_VAT_CHECKS: dict[str, Callable[[str], bool | None]] = {
-    "AT": _austria,
-    "BE": lambda digits: 97 - int(digits[:8]) % 97 == int(digits[8:]),
-    "CH": lambda number: (11 - _weighted_sum(number[1:9], (5, 4, 3, 2, 7, 6, 5, 4)) % 11) % 11 == int(number[9]),
-    "DE": _germany,
-    "DK": lambda digits: _weighted_sum(digits, (2, 7, 6, 5, 4, 3, 2, 1)) % 11 == 0,
-    "FR": _france,
-    "GB": lambda digits: (_weighted_sum(digits[:7], (8, 7, 6, 5, 4, 3, 2)) + int(digits[7:9])) % 97 in (0, 42),
-    "IT": _luhn,
-    "LU": lambda digits: int(digits[:6]) % 89 == int(digits[6:]),
-    "NL": _netherlands,
-    "PL": lambda digits: _weighted_sum(digits[:9], (6, 5, 7, 2, 3, 4, 5, 6, 7)) % 11 == int(digits[9]),
-}

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
 
 from ade_extractor import DIGEST, fields
 from ade_extractor.chunking import chunks
@@ -26,12 +25,25 @@ def write(segments: Iterable[Path], directory: Path, words_of: Callable[[int], s
     for segment in segments:
         document = json.loads(segment.read_bytes())
         for page in document["pages"]:
-            texts.append((page["number"], page["text"]))
-            characters += len(page["text"])
+            number, text = page["number"], page["text"]
+            texts.append((number, text))
+            characters += len(text)
             if characters > MOST_CHARACTERS:
-                problem = f"it has more than {MOST_CHARACTERS:,} characters of text by page {page['number']}"
+                problem = f"it has more than {MOST_CHARACTERS:,} characters of text by page {number}"
                 raise too_large("This document", problem)
-            page_fields += _fields(page, words_of, is_long=document["pages_total"] > ALL_WORDS_PAGES)
+            if "fields" in page:
+                # The service that read the page has recognised its fields.
+                page_fields += page["fields"]
+                continue
+            words, tables = page["words"], page["tables"]
+            # Words only have places on pages that have a size.
+            lacks_places = not words and text and page["width"] is not None
+            is_long = document["pages_total"] > ALL_WORDS_PAGES
+            if lacks_places and is_long and not fields.find(number, text, [], tables):
+                continue
+            if lacks_places:
+                words = json.loads(words_of(number))
+            page_fields += fields.find(number, text, words, tables)
     document_chunks = chunks(texts)
     result = {
         "chunks": [chunk._asdict() for chunk in document_chunks],
@@ -41,17 +53,3 @@ def write(segments: Iterable[Path], directory: Path, words_of: Callable[[int], s
     }
     (directory / DIGEST).write_text(json.dumps(result, ensure_ascii=False, allow_nan=False), "utf-8")
     return len(texts), len(document_chunks)
-
-
-def _fields(page: dict[str, Any], words_of: Callable[[int], str], *, is_long: bool) -> list[Field]:
-    if "fields" in page:
-        # The service that read the page has recognised its fields.
-        recognised: list[Field] = page["fields"]
-        return recognised
-    number, text, words, tables = (page[name] for name in ("number", "text", "words", "tables"))
-    # Words only have places on pages that have a size.
-    if not words and text and page["width"] is not None:
-        if is_long and not fields.find(number, text, [], tables):
-            return []
-        words = json.loads(words_of(number))
-    return fields.find(number, text, words, tables)

@@ -11,7 +11,7 @@ from typing import Any
 
 from ade_extractor import labels, totals, values
 from ade_extractor.labels import Label
-from ade_extractor.rows import Cell, Place, Rows, Word
+from ade_extractor.rows import Place, Rows, Word
 from ade_extractor.values import BARE, CHECKED, DOUBTFUL, Value
 
 SOURCE = "local"
@@ -72,35 +72,60 @@ _Candidate = tuple[str, str, Place, str, float]
 class _Page:
     def __init__(self, rows: Rows) -> None:
         self._rows = rows
-        self._only_currency: str | None = None
-        self._seen_kinds: set[str] = set()
-        self._seen_values: set[str] = set()
 
     def fields(self) -> Iterator[_Candidate]:
-        for number, row in enumerate(self._rows.rows):
-            for column, cell in enumerate(row):
-                if label := labels.at_start(cell.text):
-                    yield from self._record(self._labelled_fields(number, column, cell, label))
-        yield from self._record(self._by_form())
-
-    def _record(self, fields: Iterator[_Candidate]) -> Iterator[_Candidate]:
-        for field in fields:
-            self._seen_kinds.add(field[1])
-            self._seen_values.add(field[3])
+        labelled = (
+            field
+            for number, row in enumerate(self._rows.rows)
+            for column, cell in enumerate(row)
+            if (label := labels.at_start(cell.text))
+            for field in self._labelled_fields(number, column, label)
+        )
+        seen_kinds: set[str] = set()
+        seen_values: set[str] = set()
+        for field in labelled:
+            seen_kinds.add(field[1])
+            seen_values.add(field[3])
             yield field
+        # Values that are recognised without a label have a lower confidence unless a checksum confirms them.
+        text = self._rows.text
+        for kind, reader in (("iban", values.ibans), ("vat_id", values.vat_ids)):
+            for value in islice(reader(text), _FEW):
+                if value.confidence != DOUBTFUL and value.text not in seen_values:
+                    seen_values.add(value.text)
+                    sure = CHECKED if value.confidence == CHECKED else BARE
+                    yield kind, kind, self._rows.place(value.start, value.end), value.text, sure
+        for kind, find in (
+            ("email", values.emails),
+            ("phone", values.international_phones),
+            ("amount", values.amounts_of_money),
+        ):
+            if kind not in seen_kinds and (only := _only(find(text))):
+                yield kind, kind, self._rows.place(only.start, only.end), only.text, BARE
+        if "date" in seen_kinds:
+            return
+        if only := _only(values.dates(text, None)):
+            yield "date", "date", self._rows.place(only.start, only.end), only.text, BARE
+            return
+        # The date of a letter stands alone on its line, except for a place.
+        for (cell,) in (row for row in self._rows.rows if len(row) == 1):
+            for date in islice(values.dates(cell.text, None), 1):
+                if date.end == len(cell.text) and _PLACE.fullmatch(cell.text, 0, date.start):
+                    yield "date", "date", Place(cell, date.start, date.end), date.text, BARE
+                    return
 
     @cached_property
     def _month_first(self) -> bool | None:
         text = self._rows.text
         is_first = values.month_first(text) if "/" in text else None
-        return True if is_first is None and self._currency() == "USD" else is_first
+        return True if is_first is None and self._currency == "USD" else is_first
 
+    @cached_property
     def _currency(self) -> str:
-        if self._only_currency is None:
-            self._only_currency = values.only_currency(self._rows.text)
-        return self._only_currency
+        return values.only_currency(self._rows.text)
 
-    def _labelled_fields(self, number: int, column: int, cell: Cell, label: Label) -> Iterator[_Candidate]:
+    def _labelled_fields(self, number: int, column: int, label: Label) -> Iterator[_Candidate]:
+        cell = self._rows.rows[number][column]
         others = labels.within(cell.text) if cell.text.count(":") > 1 else []
         # Each label's value ends where the next label begins.
         ends = [*(other.start for other in others), len(cell.text)]
@@ -120,27 +145,25 @@ class _Page:
                 field = self._typed_value(each, place, is_whole=not each.has_colon) if each.is_known else None
                 field = field or (self._text_value(each, place) if each.has_colon else None)
             elif end == len(cell.text):
-                cells = self._rows.rows[number][column + 1 :]
-                field = self._value_to_the_right(cells, each) or self._value_below(number, cell, each)
+                field = self._value_nearby(number, column, each)
             if field:
                 yield field
 
-    def _value_to_the_right(self, cells: Sequence[Cell], label: Label) -> _Candidate | None:
-        for cell in cells:
+    def _value_nearby(self, number: int, column: int, label: Label) -> _Candidate | None:
+        """Return the value to the right of a label, otherwise the one below it."""
+        row = self._rows.rows[number]
+        for cell in row[column + 1 :]:
             place = Place(cell, 0, len(cell.text))
             if label.is_known and (field := self._typed_value(label, place, is_whole=True)):
                 return field
             if labels.at_start(cell.text):
-                return None
+                break
             if not label.is_known:
                 return self._text_value(label, place)
             # The base of a percentage may stand between a label and its amount.
             if label.kind != "amount":
-                return None
-        return None
-
-    def _value_below(self, number: int, cell: Cell, label: Label) -> _Candidate | None:
-        under = self._rows.below(number, cell)
+                break
+        under = self._rows.below(number, row[column])
         if under is None or not label.is_known:
             return None
         # The heading of a table column is not the label of a single value.
@@ -149,7 +172,7 @@ class _Page:
             return None
         if label.is_weak:
             # Ambiguous words can be trusted in a row of labels.
-            row_labels = [labels.at_start(each.text) for each in self._rows.rows[number]]
+            row_labels = [labels.at_start(each.text) for each in row]
             if len(row_labels) < 2 or not all(each and each.is_known for each in row_labels):
                 return None
         return self._typed_value(label, Place(under, 0, len(under.text)), is_whole=True)
@@ -168,7 +191,7 @@ class _Page:
         if kind == "date":
             return values.dates(text, self._month_first)
         if kind == "amount":
-            return values.amounts(text, self._currency)
+            return values.amounts(text, lambda: self._currency)
         return _READERS[kind](text)
 
     def _text_value(self, label: Label, place: Place) -> _Candidate | None:
@@ -184,34 +207,6 @@ class _Page:
                 if _means_nothing(value[: typed.start] + value[typed.end :]):
                     return name, kind, where, typed.text, typed.confidence
         return name, "text", where, value, SHAPED
-
-    def _letter_date(self) -> tuple[Place, Value] | None:
-        """Return the only date of the page, or the first one that stands alone on its line, except for a place."""
-        if only := _only(values.dates(self._rows.text, None)):
-            return self._rows.place(only.start, only.end), only
-        for (cell,) in (row for row in self._rows.rows if len(row) == 1):
-            for date in islice(values.dates(cell.text, None), 1):
-                if date.end == len(cell.text) and _PLACE.fullmatch(cell.text, 0, date.start):
-                    return Place(cell, date.start, date.end), date
-        return None
-
-    def _by_form(self) -> Iterator[_Candidate]:
-        """Yield values that are recognised without a label, with a lower confidence unless a checksum confirms them."""
-        for kind, reader in (("iban", values.ibans), ("vat_id", values.vat_ids)):
-            for value in islice(reader(self._rows.text), _FEW):
-                if value.confidence != DOUBTFUL and value.text not in self._seen_values:
-                    sure = CHECKED if value.confidence == CHECKED else BARE
-                    yield kind, kind, self._rows.place(value.start, value.end), value.text, sure
-        for kind, find in (
-            ("email", values.emails),
-            ("phone", values.international_phones),
-            ("amount", values.amounts_of_money),
-        ):
-            if kind not in self._seen_kinds and (only := _only(find(self._rows.text))):
-                yield kind, kind, self._rows.place(only.start, only.end), only.text, BARE
-        if "date" not in self._seen_kinds and (alone := self._letter_date()):
-            place, date = alone
-            yield "date", "date", place, date.text, BARE
 
 
 _READERS = {

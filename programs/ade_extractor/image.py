@@ -40,17 +40,18 @@ def read(path: Path, content_type: str, first: int, last: int) -> Reading:
         if not 0 < width * height <= MOST_PIXELS:
             problem = f"it has {width:,} by {height:,} pixels (limit: {MOST_PIXELS:,})"
             raise too_large(what, problem, "Save it in a smaller size.")
-    return Reading(len(sizes), _pages(path, content_type, sizes, max(first, 1), min(last, len(sizes))))
 
+    def read_pages() -> Iterator[Page]:
+        start = max(first, 1)
+        for number in range(start, min(last, len(sizes)) + 1):
+            limits.allow_cpu(number - start)
+            width, height = sizes[number - 1]
+            page = Page(number, "", width, height, images=1)
+            if ocr.engine():
+                page = ocr.read_image(path, content_type, number - 1, (width, height)).apply_to(page)
+            yield page
 
-def _pages(path: Path, content_type: str, sizes: Sizes, first: int, last: int) -> Iterator[Page]:
-    for number in range(first, last + 1):
-        limits.allow_cpu(number - first)
-        width, height = sizes[number - 1]
-        page = Page(number, "", width, height, images=1)
-        if ocr.engine():
-            page = ocr.read_image(path, content_type, number - 1, sizes[number - 1]).apply_to(page)
-        yield page
+    return Reading(len(sizes), read_pages())
 
 
 def _measure_png(data: bytes) -> Sizes:
@@ -98,27 +99,24 @@ def _measure_tiff(data: bytes) -> Sizes:
         if place in seen or len(seen) >= limits.MOST_PAGES:
             raise malformed("This TIFF image", "its list of pages has no end")
         seen.add(place)
-        tags, place = _tiff_directory(data, order, place)
-        sizes.append((tags[_TIFF_WIDTH][0], tags[_TIFF_HEIGHT][0]))
-    if version != 42 or not sizes:
-        raise malformed("This TIFF image", "it has no pages")
-    return sizes
-
-
-def _tiff_directory(data: bytes, order: str, place: int) -> tuple[dict[int, tuple[int, ...]], int]:
-    (count,) = struct.unpack_from(f"{order}H", data, place)
-    tags = {}
-    for entry in range(place + 2, place + 2 + 12 * count, 12):
-        tag, kind, amount = struct.unpack_from(f"{order}HHI", data, entry)
-        if kind in _TIFF_FORMATS and amount <= MOST_TIFF_PARTS:
+        (count,) = struct.unpack_from(f"{order}H", data, place)
+        tags = {}
+        end = place + 2 + 12 * count
+        for entry in range(place + 2, end, 12):
+            tag, kind, amount = struct.unpack_from(f"{order}HHI", data, entry)
+            if kind not in _TIFF_FORMATS or amount > MOST_TIFF_PARTS:
+                continue
             letters = f"{order}{amount}{_TIFF_FORMATS[kind]}"
             at = entry + 8
             if struct.calcsize(letters) > 4:
                 (at,) = struct.unpack_from(f"{order}I", data, at)
             tags[tag] = struct.unpack_from(letters, data, at)
-    for starts, lengths in _TIFF_PLACES:
-        ends = (start + length for start, length in zip(tags.get(starts, ()), tags.get(lengths, ()), strict=False))
-        if max(ends, default=0) > len(data):
-            raise malformed("This TIFF image", "it is cut off", _AGAIN)
-    (following,) = struct.unpack_from(f"{order}I", data, place + 2 + 12 * count)
-    return tags, following
+        for starts, lengths in _TIFF_PLACES:
+            parts = zip(tags.get(starts, ()), tags.get(lengths, ()), strict=False)
+            if max((start + length for start, length in parts), default=0) > len(data):
+                raise malformed("This TIFF image", "it is cut off", _AGAIN)
+        (place,) = struct.unpack_from(f"{order}I", data, end)
+        sizes.append((tags[_TIFF_WIDTH][0], tags[_TIFF_HEIGHT][0]))
+    if version != 42 or not sizes:
+        raise malformed("This TIFF image", "it has no pages")
+    return sizes

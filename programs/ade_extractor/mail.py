@@ -59,7 +59,15 @@ def _parts(message: Message, attachments: list[str], depth: int) -> Iterator[Mes
         raise malformed(WHAT, "its parts are nested too deeply", "Upload the inner e-mail.")
     kind = message.get_content_type()
     if kind == "multipart/alternative":
-        yield from _best_form(message, attachments, depth)
+        # Read the plain form, or HTML if that is empty.
+        forms = [list(_parts(part, attachments, depth + 1)) for part in _children(message)]
+        texts = (
+            form
+            for wanted in ("text/plain", "text/html")
+            for form in forms
+            if any(part.get_content_type() == wanted and _decode(part).strip() for part in form)
+        )
+        yield from next(texts, [])
     elif message.is_multipart() and kind != "message/rfc822":
         for part in _children(message):
             yield from _parts(part, attachments, depth + 1)
@@ -77,16 +85,6 @@ def _parts(message: Message, attachments: list[str], depth: int) -> Iterator[Mes
         else:
             name = _header(message.get_filename())[:LONGEST_NAME] or kind
             attachments.append(f"{name} ({len(_bytes(message)):,} bytes)")
-
-
-def _best_form(message: Message, attachments: list[str], depth: int) -> Iterator[Message]:
-    """Yield the plain form of a text that comes in several forms, unless it is empty."""
-    forms = [list(_parts(part, attachments, depth + 1)) for part in _children(message)]
-    for kind in ("text/plain", "text/html"):
-        for form in forms:
-            if any(part.get_content_type() == kind and _decode(part).strip() for part in form):
-                yield from form
-                return
 
 
 def _children(message: Message) -> list[Message]:

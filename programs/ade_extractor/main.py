@@ -8,7 +8,6 @@ import os
 import sys
 import time
 import traceback
-from functools import partial
 from pathlib import Path
 from typing import NoReturn
 
@@ -26,8 +25,9 @@ CPU_SECONDS_PER_SEGMENT = 5
 def main() -> NoReturn:
     """Do one piece of work, or with `serve DESCRIPTOR` fork a process for each."""
     arguments = _parse(sys.argv[1:])
-    if arguments.do is _serve:
-        sys.exit(_serve(arguments.descriptor))
+    if "descriptor" in arguments:
+        fork_server.serve(arguments.descriptor, _import_readers, _become, VARIABLE)
+        sys.exit()
     sys.exit(_work(own_channel(), arguments))
 
 
@@ -57,12 +57,7 @@ def _parse(argv: list[str]) -> argparse.Namespace:
         command.set_defaults(do=function)
     command = commands.add_parser("serve")
     command.add_argument("descriptor", type=int)
-    command.set_defaults(do=_serve)
     return parser.parse_args(argv)
-
-
-def _serve(descriptor: int) -> None:
-    fork_server.serve(descriptor, _import_readers, _become, VARIABLE)
 
 
 def _import_readers() -> None:
@@ -136,7 +131,16 @@ def _extract(channel: Channel, arguments: argparse.Namespace) -> None:
 
 def _digest(channel: Channel, arguments: argparse.Namespace) -> None:
     limits.allow_more(len(arguments.segments) * CPU_SECONDS_PER_SEGMENT)
-    pages, chunks = digest.write(arguments.segments, Path.cwd(), partial(_words, arguments))
+
+    def words_of(number: int) -> str:
+        reader = importlib.import_module(READERS[arguments.type])
+        reading: Reading = reader.read(arguments.input, arguments.type, number, number)
+        for page in reading.pages:
+            page.place_words()
+            return page.words
+        return "[]"
+
+    pages, chunks = digest.write(arguments.segments, Path.cwd(), words_of)
     channel.send("digested", soon=True, pages=pages, chunks=chunks)
 
 
@@ -151,16 +155,6 @@ def _peek(channel: Channel, arguments: argparse.Namespace) -> None:
     ocr.off = True
     peek.write(_read(arguments, arguments.page, arguments.page), arguments.type, Path.cwd())
     channel.send("peeked", soon=True)
-
-
-def _words(arguments: argparse.Namespace, number: int) -> str:
-    """Return the words of one page with their places."""
-    reader = importlib.import_module(READERS[arguments.type])
-    reading: Reading = reader.read(arguments.input, arguments.type, number, number)
-    for page in reading.pages:
-        page.place_words()
-        return page.words
-    return "[]"
 
 
 def _read(arguments: argparse.Namespace, first: int, last: int) -> Reading:

@@ -52,7 +52,20 @@ class Columns(NamedTuple):
 def read(path: Path, content_type: str, first: int, last: int) -> Reading:
     document = _open(path)
     total = len(document)
-    return Reading(total, _pages(document, first, min(last, total)))
+
+    def read_pages() -> Iterator[Page]:
+        for number in range(first, min(last, total) + 1):
+            limits.allow_cpu(number - first)
+            try:
+                page = document[number - 1]
+            except pypdfium2.PdfiumError as error:
+                raise malformed("This PDF", f"page {number} cannot be loaded") from error
+            text_page = page.get_textpage()
+            yield _read(page, text_page, number)
+            text_page.close()
+            page.close()
+
+    return Reading(total, read_pages())
 
 
 def draw(path: Path, number: int, fit: Callable[[float, float], float]) -> Picture:
@@ -105,19 +118,6 @@ def _open(path: Path) -> pypdfium2.PdfDocument:
     return document
 
 
-def _pages(document: pypdfium2.PdfDocument, first: int, last: int) -> Iterator[Page]:
-    for number in range(first, last + 1):
-        limits.allow_cpu(number - first)
-        try:
-            page = document[number - 1]
-        except pypdfium2.PdfiumError as error:
-            raise malformed("This PDF", f"page {number} cannot be loaded") from error
-        text_page = page.get_textpage()
-        yield _read(page, text_page, number)
-        text_page.close()
-        page.close()
-
-
 def _read(page: pypdfium2.PdfPage, text_page: pypdfium2.PdfTextPage, number: int) -> Page:
     width, height = page.get_size()
     if not (isfinite(width) and isfinite(height)):
@@ -158,13 +158,22 @@ def _words(page: pypdfium2.PdfPage, text_page: pypdfium2.PdfTextPage, text: str,
     # Boxes around the first and last characters of the words. Their height is the font's, so it covers the rest.
     start = _columns(text_page, [start for start, _ in spans])
     end = _columns(text_page, [end - 1 for _, end in spans])
-    boxes = Columns(
-        [a if a < b else b for a, b in zip(start.left, end.left, strict=True)],
-        [a if a > b else b for a, b in zip(start.top, end.top, strict=True)],
-        [a if a > b else b for a, b in zip(start.right, end.right, strict=True)],
-        [a if a < b else b for a, b in zip(start.bottom, end.bottom, strict=True)],
-    )
-    shares = _shares(page, boxes)
+    left = [a if a < b else b for a, b in zip(start.left, end.left, strict=True)]
+    top = [a if a > b else b for a, b in zip(start.top, end.top, strict=True)]
+    right = [a if a > b else b for a, b in zip(start.right, end.right, strict=True)]
+    bottom = [a if a < b else b for a, b in zip(start.bottom, end.bottom, strict=True)]
+    # Left, top, right and bottom as people see the page, which may be rotated.
+    area = pdfium.FS_RECTF()
+    pdfium.FPDF_GetPageBoundingBox(page, area)
+    across, up = (area.left, area.right), (area.bottom, area.top)
+    leftwards, downwards = across[::-1], up[::-1]
+    sides = {
+        0: ((left, across), (top, downwards), (right, across), (bottom, downwards)),
+        90: ((bottom, up), (left, across), (top, up), (right, across)),
+        180: ((right, leftwards), (bottom, up), (left, leftwards), (top, up)),
+        270: ((top, downwards), (right, leftwards), (bottom, downwards), (left, leftwards)),
+    }[page.get_rotation()]
+    shares = [_shares(values, *ends) for values, ends in sides]
     return "[[" + "],[".join(map(",".join, zip(map(encode_basestring, texts.split("\n")), *shares, strict=True))) + "]]"
 
 
@@ -177,23 +186,8 @@ def _columns(text_page: pypdfium2.PdfTextPage, indexes: list[int]) -> Columns:
     return Columns(values[0::4], values[1::4], values[2::4], values[3::4])
 
 
-def _shares(page: pypdfium2.PdfPage, boxes: Columns) -> list[list[str]]:
-    """Return left, top, right and bottom as people see the page, which may be rotated."""
-    area = pdfium.FS_RECTF()
-    pdfium.FPDF_GetPageBoundingBox(page, area)
-    across, up = (area.left, area.right), (area.bottom, area.top)
-    left, top, right, bottom = boxes
-    leftwards, downwards = across[::-1], up[::-1]
-    sides = {
-        0: ((left, across), (top, downwards), (right, across), (bottom, downwards)),
-        90: ((bottom, up), (left, across), (top, up), (right, across)),
-        180: ((right, leftwards), (bottom, up), (left, leftwards), (top, up)),
-        270: ((top, downwards), (right, leftwards), (bottom, downwards), (left, leftwards)),
-    }[page.get_rotation()]
-    return [_along(values, *ends) for values, ends in sides]
-
-
-def _along(values: list[float], zero: float, one: float) -> list[str]:
+def _shares(values: list[float], zero: float, one: float) -> list[str]:
+    """Return coordinates as fractions of the way between the sides of the page."""
     if zero == one or not isfinite(one - zero):
         return [_SHARES[0]] * len(values)
     low, high = min(zero, one), max(zero, one)

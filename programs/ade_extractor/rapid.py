@@ -16,7 +16,7 @@ from rapidocr import RapidOCR
 from ade_extractor import limits, pictures, strips
 from ade_extractor.lines import Fragment, Word, order, text_of, words_of
 from ade_extractor.ocr import GreyPicture, OcrResult
-from ade_extractor.strips import Grey, Ink, Quad, height_of, overlap, strip_of, width_of
+from ade_extractor.strips import Grey, Quad, height_of, overlap, strip_of, width_of
 
 # Sizes are chosen here, because the defaults of the library take gigabytes for a narrow image.
 _CHOICES = {
@@ -140,24 +140,20 @@ class _Reading:
             return
         height, width = strip.shape
         for start, end in strips.pieces(ink, height):
-            for text, left, right in self._read(strip[:, start:end], ink[start:end]):
+            length = end - start
+            self._left -= length / height
+            result = _engine(strip[:, start:end], use_det=False, use_cls=False, use_rec=True, return_word_box=True)
+            texts = result.txts[0].split() if result.txts else []
+            if not texts or result.scores[0] < LEAST_CONFIDENCE:
+                self._left_in_vain -= length / height
+                continue
+            self._characters += len(result.txts[0])
+            self._sure += len(result.txts[0]) * result.scores[0]
+            info = result.word_results[0]
+            centers = [(column + 0.5) * length / info.line_txt_len for columns in info.word_cols for column in columns]
+            places = strips.places(texts, centers, ink[start:end])
+            for text, (left, right) in zip(texts, places, strict=True):
                 box = strips.box_of(quad, (start + left) / width, (start + right) / width, self._page)
                 if self._is_turned:
                     box = 1 - box[3], box[0], 1 - box[1], box[2]
                 yield Word(text, box)
-
-    def _read(self, piece: Grey, ink: Ink) -> Iterator[tuple[str, int, int]]:
-        """Yield the words of a piece with their start and end."""
-        height, width = piece.shape
-        self._left -= width / height
-        result = _engine(piece, use_det=False, use_cls=False, use_rec=True, return_word_box=True)
-        words = result.txts[0].split() if result.txts else []
-        if not words or result.scores[0] < LEAST_CONFIDENCE:
-            self._left_in_vain -= width / height
-            return
-        self._characters += len(result.txts[0])
-        self._sure += len(result.txts[0]) * result.scores[0]
-        info = result.word_results[0]
-        centers = [(column + 0.5) * width / info.line_txt_len for columns in info.word_cols for column in columns]
-        for word, (left, right) in zip(words, strips.places(words, centers, ink), strict=True):
-            yield word, left, right

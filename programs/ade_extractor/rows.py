@@ -54,7 +54,7 @@ class Place(NamedTuple):
 
 class Rows:
     def __init__(self, text: str, words: Sequence[Word], tables: Sequence[Any]) -> None:
-        self.rows = list(_rows_of_words(words)) if words else [*_rows_of_text(text), *_rows_of_tables(text, tables)]
+        self.rows = list(_rows_of_words(words)) if words else list(_rows_of_text(text, tables))
         self._cells = [cell for row in self.rows for cell in row]
         # One line per cell, for values that are found by their form and must not cross a gap.
         self.text = "\n".join([cell.text for cell in self._cells])
@@ -108,20 +108,19 @@ def _cells(row: list[Word]) -> list[Cell]:
     widest = max(map(sub, map(_LEFT, row[1:]), map(_RIGHT, row)), default=0)
     if widest <= LEAST_GAP and SEPARATORS.isdisjoint(texts):
         return [Cell(" ".join(texts), row[0][1], row[-1][3], row)]
-    return [Cell(" ".join(map(_TEXT, each)), each[0][1], each[-1][3], each) for each in _split(row) if each]
-
-
-def _split(row: list[Word]) -> Iterator[list[Word]]:
+    parts = []
     begin, end = 0, row[0][3]
     for number, word in enumerate(row):
-        if word[1] - end > LEAST_GAP and word[1] - end > CELL_GAP * max(_width(row[number - 1]), _width(word)):
-            yield row[begin:number]
+        gap = word[1] - end
+        if gap > LEAST_GAP and gap > CELL_GAP * max(_width(row[number - 1]), _width(word)):
+            parts.append(row[begin:number])
             begin = number
         elif word[0] in SEPARATORS:
-            yield row[begin:number]
+            parts.append(row[begin:number])
             begin = number + 1
         end = word[3]
-    yield row[begin:]
+    parts.append(row[begin:])
+    return [Cell(" ".join(map(_TEXT, part)), part[0][1], part[-1][3], part) for part in parts if part]
 
 
 def _width(word: Word) -> float:
@@ -129,25 +128,21 @@ def _width(word: Word) -> float:
     return float(word[3] - word[1]) / max(len(word[0]), 1)
 
 
-def _rows_of_text(text: str) -> Iterator[list[Cell]]:
+def _rows_of_text(text: str, tables: Sequence[Any]) -> Iterator[list[Cell]]:
     for line in text[:MOST_CHARACTERS].split("\n"):
         if line and not line.isspace():
             parts = _BREAK.split(line)
             # Number the columns of a table; place the columns of a text by their first character.
             at = range(len(parts)) if "\t" in line else accumulate((len(part) + 2 for part in parts[:-1]), initial=0)
             yield from _row(parts, at, by_number="\t" in line)
-
-
-def _rows_of_tables(text: str, tables: Sequence[Any]) -> Iterator[list[Cell]]:
-    """Yield table rows that are not lines of the text."""
+    # Some rows of tables are not lines of the text.
     room = MOST_CHARACTERS
-    for table in tables:
-        for row in table["rows"]:
-            room -= sum(map(len, row))
-            if room < 0:
-                return
-            if any("\n" in cell for cell in row) or "\t" not in text:
-                yield from _row([" ".join(cell.split()) for cell in row], range(len(row)), by_number=True)
+    for row in (row for table in tables for row in table["rows"]):
+        room -= sum(map(len, row))
+        if room < 0:
+            return
+        if any("\n" in cell for cell in row) or "\t" not in text:
+            yield from _row([" ".join(cell.split()) for cell in row], range(len(row)), by_number=True)
 
 
 def _row(parts: Sequence[str], at: Any, *, by_number: bool) -> Iterator[list[Cell]]:

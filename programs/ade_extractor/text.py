@@ -61,15 +61,21 @@ def _decode(data: bytes, declared: str | None) -> str:
             return data.decode(encoding, "replace")
     if name := known_encoding(declared):
         return data.decode(name, "replace")
-    if name := _wide(data):
-        return data.decode(name, "replace")
+    sample = data[:SAMPLE_BYTES]
+    half = len(sample) // 2
+    if half >= FEW_CONTROLS:
+        # Every other byte of Western text in UTF-16 is zero, which shows without a byte order mark.
+        even, odd = sample[::2].count(0), sample[1::2].count(0)
+        if odd > 0.3 * half and even < 0.05 * half:
+            return data.decode("utf-16-le", "replace")
+        if even > 0.3 * half and odd < 0.05 * half:
+            return data.decode("utf-16-be", "replace")
     try:
         return data.decode()
     except UnicodeDecodeError as error:
         # The data is cut off within its last character.
         if error.start >= len(data) - 3:
             return data.decode(errors="ignore")
-    sample = data[:SAMPLE_BYTES]
     text = sample.decode(errors="replace")
     # Hardly any text in another encoding contains valid UTF-8 characters.
     is_utf8 = len(_NOT_ASCII.findall(text)) > 4 * text.count("\ufffd")
@@ -90,16 +96,3 @@ def known_encoding(declared: str | None) -> str | None:
     except (LookupError, ValueError):
         return None
     return name if _NAMEABLE.fullmatch(name) else None
-
-
-def _wide(data: bytes) -> str | None:
-    """Detect UTF-16 without a byte order mark: every other byte of Western text is zero."""
-    sample = data[:SAMPLE_BYTES]
-    half = len(sample) // 2
-    if half < FEW_CONTROLS:
-        return None
-    if sample[1::2].count(0) > 0.3 * half and sample[::2].count(0) < 0.05 * half:
-        return "utf-16-le"
-    if sample[::2].count(0) > 0.3 * half and sample[1::2].count(0) < 0.05 * half:
-        return "utf-16-be"
-    return None

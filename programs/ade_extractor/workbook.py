@@ -52,7 +52,22 @@ def read(path: Path, content_type: str, first: int, last: int) -> Reading:
     names = [(index, sheet.name) for index, sheet in sheets if sheet.typ == SheetTypeEnum.WorkSheet]
     if not names:
         raise malformed(what, "it has no sheets")
-    return Reading(len(names), _pages(workbook, what, names, range(max(first, 1), min(last, len(names)) + 1)))
+
+    def read_pages() -> Iterator[Page]:
+        left = limits.MOST_CELLS
+        for number in range(max(first, 1), min(last, len(names)) + 1):
+            index, name = names[number - 1]
+            with _reading(what):
+                sheet = workbook.get_sheet_by_index(index)
+            left -= sheet.height * sheet.width
+            if left < 0:
+                raise _too_many_cells(what)
+            with reading(what):
+                rows = [[_text(value) for value in row] for row in sheet.to_python(skip_empty_area=True)]
+            lines = "\n".join("\t".join(row).rstrip("\t") for row in rows)
+            yield Page(number, f"{clean(name)}\n\n{lines}" if rows else "", tables=[Table(rows)] if rows else [])
+
+    return Reading(len(names), read_pages())
 
 
 @contextmanager
@@ -70,21 +85,6 @@ def _reading(what: str) -> Iterator[None]:
 
 def _too_many_cells(what: str) -> Trouble:
     return too_large(what, f"it has more than {limits.MOST_CELLS:,} cells, including empty ones between others")
-
-
-def _pages(workbook: CalamineWorkbook, what: str, names: list[tuple[int, str]], numbers: range) -> Iterator[Page]:
-    left = limits.MOST_CELLS
-    for number in numbers:
-        index, name = names[number - 1]
-        with _reading(what):
-            sheet = workbook.get_sheet_by_index(index)
-        left -= sheet.height * sheet.width
-        if left < 0:
-            raise _too_many_cells(what)
-        with reading(what):
-            rows = [[_text(value) for value in row] for row in sheet.to_python(skip_empty_area=True)]
-        lines = "\n".join("\t".join(row).rstrip("\t") for row in rows)
-        yield Page(number, f"{clean(name)}\n\n{lines}" if rows else "", tables=[Table(rows)] if rows else [])
 
 
 def _text(value: Any) -> str:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import urljoin
@@ -36,12 +37,18 @@ def _items(items: list[Any], url: str) -> Iterator[Item]:
         address = name if name.startswith(("http://", "https://")) else ""
         several = item.get("authors") if isinstance(item, dict) else None
         authors = several if isinstance(several, list) else [item.get("author")] if isinstance(item, dict) else []
+        published = None
+        with suppress(ValueError, OverflowError):
+            moment = datetime.fromisoformat(
+                (_text_of(item, "date_published") or _text_of(item, "date_modified")).strip()
+            )
+            published = int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp())
         yield Item(
             url=_join(url, _text_of(item, "url") or _text_of(item, "external_url") or address),
             title=Text(_text_of(item, "title"), is_html=False),
             summary=Text(summary, is_html=False) if summary else Text(markup),
             author=", ".join(filter(None, (_text_of(author, "name") for author in authors[:10]))),
-            published=_seconds(_text_of(item, "date_published") or _text_of(item, "date_modified")),
+            published=published,
         )
 
 
@@ -55,11 +62,3 @@ def _join(base: str, url: str) -> str:
         return urljoin(base, url) if url else ""
     except ValueError:
         return url
-
-
-def _seconds(text: str) -> int | None:
-    try:
-        moment = datetime.fromisoformat(text.strip())
-        return int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp())
-    except (ValueError, OverflowError):
-        return None

@@ -28,30 +28,13 @@ def looks_like_html(text: str) -> bool:
 
 def refuse_declarations(text: str) -> None:
     """Raise Trouble if a document type or entities are declared, which can expand to gigabytes or include files."""
-    try:
-        root = _first_element(text)
-    except expat.ExpatError:
-        root = None
-    # Search comments too: feedparser finds entities in them and expands them if the syntax is broken.
-    if _ENTITY.search(_before(_WORD, text)):
-        raise _forbidden("ENTITY")
-    # Text that is broken before its first element still goes to feedparser, whose parser is less strict than expat.
-    if root is None and (declaration := _DECLARATION.search(_before(_ELEMENT, _without_comments(text)))):
-        raise _forbidden(declaration[1].upper())
-
-
-def _before(pattern: re.Pattern[str], text: str) -> str:
-    match = pattern.search(text)
-    return text[: match.start()] if match else text
-
-
-def _first_element(text: str) -> str | None:
     parser = expat.ParserCreate("utf-8")
     parser.SetParamEntityParsing(expat.XML_PARAM_ENTITY_PARSING_NEVER)
-    elements: list[str] = []
+    has_element = False
 
-    def element(name: str, _attributes: object) -> None:
-        elements.append(name)
+    def element(_name: str, _attributes: object) -> None:
+        nonlocal has_element
+        has_element = True
         raise _Enough
 
     def doctype(_name: str, _system: str | None, public: str | None, has_own: bool) -> None:  # signature of expat
@@ -59,9 +42,19 @@ def _first_element(text: str) -> str | None:
             raise _forbidden("DOCTYPE")
 
     parser.StartElementHandler, parser.StartDoctypeDeclHandler = element, doctype
-    with suppress(_Enough):
+    with suppress(_Enough, expat.ExpatError):
         parser.Parse(text.encode(), True)
-    return elements[0] if elements else None
+    # Search comments too: feedparser finds entities in them and expands them if the syntax is broken.
+    if _ENTITY.search(_before(_WORD, text)):
+        raise _forbidden("ENTITY")
+    # Text that is broken before its first element still goes to feedparser, whose parser is less strict than expat.
+    if not has_element and (declaration := _DECLARATION.search(_before(_ELEMENT, _without_comments(text)))):
+        raise _forbidden(declaration[1].upper())
+
+
+def _before(pattern: re.Pattern[str], text: str) -> str:
+    match = pattern.search(text)
+    return text[: match.start()] if match else text
 
 
 def _without_comments(text: str) -> str:

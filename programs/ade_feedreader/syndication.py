@@ -4,6 +4,7 @@ import calendar
 import io
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import feedparser
@@ -63,24 +64,24 @@ def _items(entries: list[Any]) -> Iterator[Item]:
         if not summary.text:
             contents = entry.get("content") or []
             summary = next((Text(_text_of(each, "value"), is_html=_is_html(each)) for each in contents), Text())
+        # The link of an item, otherwise its ID if that is a URL, otherwise its first attachment, such as audio.
+        link, name = _text_of(entry, "link"), _text_of(entry, "id")
+        if not link and name.startswith(_ON_THE_WEB):
+            link = name
+        elif not link:
+            enclosures = entry.get("enclosures") or entry.get("links") or []
+            link = next((href for each in enclosures if (href := _text_of(each, "href"))), "")
+        moment = entry.get("published_parsed") or entry.get("updated_parsed")
+        published = None
+        with suppress(ValueError, OverflowError, TypeError):
+            published = calendar.timegm(moment) if moment else None
         yield Item(
-            url=_link(entry),
+            url=link,
             title=_text(entry, "title"),
             summary=summary,
             author=_text_of(entry, "author"),
-            published=_seconds(entry.get("published_parsed") or entry.get("updated_parsed")),
+            published=published,
         )
-
-
-def _link(entry: Any) -> str:
-    """Return the link of an item, otherwise its ID if that is a URL, otherwise its first attachment, such as audio."""
-    link, name = _text_of(entry, "link"), _text_of(entry, "id")
-    if link:
-        return link
-    if name.startswith(_ON_THE_WEB):
-        return name
-    enclosures = entry.get("enclosures") or entry.get("links") or []
-    return next((href for each in enclosures if (href := _text_of(each, "href"))), "")
 
 
 def _text(entry: Any, name: str) -> Text:
@@ -95,10 +96,3 @@ def _text_of(value: Any, name: str) -> str:
     """Return a text, or "" if misplaced elements have turned the value into something else."""
     value = value.get(name) if isinstance(value, dict) else None
     return value if isinstance(value, str) else ""
-
-
-def _seconds(parsed: Any) -> int | None:
-    try:
-        return calendar.timegm(parsed) if parsed else None
-    except (ValueError, OverflowError, TypeError):
-        return None

@@ -66,21 +66,24 @@ def pages_of(result: AnalyzeResult, old_pages: Sequence[dict[str, Any]], source:
     new_pages = []
     for page in old_pages:
         number = page["number"]
-        content = {"tables": tables[number], "fields": fields[number][:MOST_FIELDS_PER_PAGE]}
-        new_pages.append(_page(pages[number], page, starts) | content)
+        new_page = pages[number]
+        text = ""
+        for line in new_page.lines or ():
+            starts_paragraph = line.spans and line.spans[0].offset in starts
+            text += ("\n\n" if starts_paragraph else "\n") * bool(text) + clean(line.content)
+        words = new_page.words or ()
+        # Keep ADE's own image count and its page size in points. Only the size in pixels comes from the service,
+        # because it may have rotated the image.
+        size = {"width": new_page.width, "height": new_page.height} if new_page.unit == "pixel" else {}
+        content = {
+            "text": text,
+            "has_text": bool(text.strip()),
+            "words": [[clean(word.content), *box] for word in words if (box := _box(word.polygon, new_page))],
+            "tables": tables[number],
+            "fields": fields[number][:MOST_FIELDS_PER_PAGE],
+        }
+        new_pages.append({**page, **size, **content})
     return new_pages
-
-
-def _page(page: DocumentPage, old_page: dict[str, Any], starts: set[int]) -> dict[str, Any]:
-    text = ""
-    for line in page.lines or ():
-        starts_paragraph = line.spans and line.spans[0].offset in starts
-        text += ("\n\n" if starts_paragraph else "\n") * bool(text) + clean(line.content)
-    words = [[clean(word.content), *box] for word in page.words or () if (box := _box(word.polygon, page))]
-    # Keep ADE's own image count and its page size in points. Only the size in pixels comes from the service, because it
-    # may have rotated the image.
-    size = {"width": page.width, "height": page.height} if page.unit == "pixel" else {}
-    return {**old_page, **size, "text": text, "has_text": bool(text.strip()), "words": words}
 
 
 def _fields(result: AnalyzeResult, pages: dict[int, DocumentPage]) -> Iterator[tuple[int | None, Fields]]:

@@ -49,9 +49,18 @@ def work(order: Order) -> dict[str, Any]:
         result = _analyse(order, numbers, give_up_at)
     except TooLarge as error:
         raise Trouble("too_large", f"{SERVICE} sent an answer that is too large: {error}.") from error
-    except AzureError as error:
-        raise _trouble_of(error, order) from error
-    except _UNREADABLE as error:
+    except DecodeError as error:
+        raise wrong(SERVICE, f"it is cut off or not JSON ({detail(type(error).__name__)})") from error
+    except HttpResponseError as error:
+        raise _trouble_of_answer(error, order) from error
+    except ServiceResponseTimeoutError as error:
+        raise away("timed_out", f"{SERVICE} did not answer within {order['read_seconds']:g} s.") from error
+    except ServiceResponseError as error:
+        message = f"{SERVICE} closed the connection without an answer ({reason(error)})."
+        raise away("unreachable", message) from error
+    except ServiceRequestError as error:
+        raise away("unreachable", f"{SERVICE} cannot be reached ({reason(error)}).") from error
+    except (AzureError, *_UNREADABLE) as error:
         raise wrong_because(SERVICE, error) from error
     try:
         # Every page has now been read, so no unread scans are left.
@@ -67,7 +76,24 @@ def work(order: Order) -> dict[str, Any]:
 
 
 def _analyse(order: Order, numbers: list[int], give_up_at: float) -> AnalyzeResult:
-    with _client(order) as client, Path(order["file"]).open("rb") as file:
+    session = requests.Session()
+    for protocol in ("http://", "https://"):
+        session.mount(protocol, _Limited(order["endpoint"]))
+    client = DocumentIntelligenceClient(
+        order["endpoint"],
+        AzureKeyCredential(order["key"]),
+        # Passed to the client, these timeouts would not reach the transport.
+        transport=RequestsTransport(
+            session=session, connection_timeout=order["connect_seconds"], read_timeout=order["read_seconds"]
+        ),
+        # The job counts the attempts.
+        retry_total=0,
+        permit_redirects=False,
+        # Used when the service does not send a Retry-After.
+        polling_interval=order["poll_seconds"],
+        raw_response_hook=_check_status,
+    )
+    with client, Path(order["file"]).open("rb") as file:
         poller = client.begin_analyze_document(
             order["model"],
             file,
@@ -85,26 +111,6 @@ def _analyse(order: Order, numbers: list[int], give_up_at: float) -> AnalyzeResu
     if not isinstance(result, AnalyzeResult):
         raise wrong(SERVICE, "it contains no analysis")
     return result
-
-
-def _client(order: Order) -> DocumentIntelligenceClient:
-    session = requests.Session()
-    for protocol in ("http://", "https://"):
-        session.mount(protocol, _Limited(order["endpoint"]))
-    return DocumentIntelligenceClient(
-        order["endpoint"],
-        AzureKeyCredential(order["key"]),
-        # Passed to the client, these timeouts would not reach the transport.
-        transport=RequestsTransport(
-            session=session, connection_timeout=order["connect_seconds"], read_timeout=order["read_seconds"]
-        ),
-        # The job counts the attempts.
-        retry_total=0,
-        permit_redirects=False,
-        # Used when the service does not send a Retry-After.
-        polling_interval=order["poll_seconds"],
-        raw_response_hook=_check_status,
-    )
 
 
 class _Limited(HTTPAdapter):
@@ -128,20 +134,6 @@ def _check_status(response: PipelineResponse[Any, Any]) -> None:
     if http.status_code >= 400:
         http.read()
         raise HttpResponseError(response=http)
-
-
-def _trouble_of(error: AzureError, order: Order) -> Trouble:
-    if isinstance(error, DecodeError):
-        return wrong(SERVICE, f"it is cut off or not JSON ({detail(type(error).__name__)})")
-    if isinstance(error, HttpResponseError):
-        return _trouble_of_answer(error, order)
-    if isinstance(error, ServiceResponseTimeoutError):
-        return away("timed_out", f"{SERVICE} did not answer within {order['read_seconds']:g} s.")
-    if isinstance(error, ServiceResponseError):
-        return away("unreachable", f"{SERVICE} closed the connection without an answer ({reason(error)}).")
-    if isinstance(error, ServiceRequestError):
-        return away("unreachable", f"{SERVICE} cannot be reached ({reason(error)}).")
-    return wrong_because(SERVICE, error)
 
 
 def _trouble_of_answer(error: HttpResponseError, order: Order) -> Trouble:

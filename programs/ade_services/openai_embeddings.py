@@ -34,7 +34,20 @@ Vector = Sequence[float]
 def work(order: Order) -> dict[str, Any]:
     texts = json.loads(Path(TEXTS).read_bytes())
     total = [0.0] * order["dimensions"]
-    with _client(order) as client, Path(VECTORS).open("wb") as file:
+    timeout = httpx2.Timeout(order["read_seconds"], connect=order["connect_seconds"])
+    client = openai.OpenAI(
+        api_key=order["key"],
+        base_url=order["url"],
+        # The job counts the attempts.
+        max_retries=0,
+        timeout=timeout,
+        # Compressed answers are not accepted, because a small one could decompress to any size.
+        default_headers={"Accept-Encoding": "identity"},
+        http_client=openai.DefaultHttpxClient(
+            timeout=timeout, follow_redirects=False, event_hooks={"response": [_limit]}
+        ),
+    )
+    with client, Path(VECTORS).open("wb") as file:
         for batch in batches(texts):
             for vector in _embed(client, order, batch):
                 total = [a + b for a, b in zip(total, vector, strict=True)]
@@ -55,22 +68,6 @@ def batches(texts: Sequence[str]) -> Iterator[list[str]]:
         size += length
     if batch:
         yield batch
-
-
-def _client(order: Order) -> openai.OpenAI:
-    timeout = httpx2.Timeout(order["read_seconds"], connect=order["connect_seconds"])
-    return openai.OpenAI(
-        api_key=order["key"],
-        base_url=order["url"],
-        # The job counts the attempts.
-        max_retries=0,
-        timeout=timeout,
-        # Compressed answers are not accepted, because a small one could decompress to any size.
-        default_headers={"Accept-Encoding": "identity"},
-        http_client=openai.DefaultHttpxClient(
-            timeout=timeout, follow_redirects=False, event_hooks={"response": [_limit]}
-        ),
-    )
 
 
 def _limit(response: httpx2.Response) -> None:
@@ -119,9 +116,19 @@ def _embed(client: openai.OpenAI, order: Order, texts: list[str]) -> list[Vector
         return [_of_length_1(vector) for vector in vectors]
     except TooLarge as error:
         raise Trouble("too_large", f"{SERVICE} sent an answer that is too large: {error}.") from error
-    except openai.OpenAIError as error:
-        raise _trouble_of(error, order) from error
-    except _UNREADABLE as error:
+    except openai.APITimeoutError as error:
+        raise away("timed_out", f"{SERVICE} did not answer within {order['read_seconds']:g} s.") from error
+    except openai.APIConnectionError as error:
+        cause = error.__cause__
+        if isinstance(cause, Trouble):
+            raise cause from error
+        problem = "cannot be reached"
+        if isinstance(cause, httpx2.ReadError | httpx2.RemoteProtocolError):
+            problem = "closed the connection without an answer"
+        raise away("unreachable", f"{SERVICE} {problem} ({reason(error)}).") from error
+    except openai.APIStatusError as error:
+        raise _trouble_of_answer(error, order) from error
+    except (openai.OpenAIError, *_UNREADABLE) as error:
         raise wrong_because(SERVICE, error) from error
 
 
@@ -135,21 +142,6 @@ def _pack(vector: Vector) -> bytes:
     if sys.byteorder == "big":
         numbers.byteswap()
     return numbers.tobytes()
-
-
-def _trouble_of(error: openai.OpenAIError, order: Order) -> Trouble:
-    if isinstance(error, openai.APITimeoutError):
-        return away("timed_out", f"{SERVICE} did not answer within {order['read_seconds']:g} s.")
-    if isinstance(error, openai.APIConnectionError):
-        cause = error.__cause__
-        if isinstance(cause, Trouble):
-            return cause
-        if isinstance(cause, httpx2.ReadError | httpx2.RemoteProtocolError):
-            return away("unreachable", f"{SERVICE} closed the connection without an answer ({reason(error)}).")
-        return away("unreachable", f"{SERVICE} cannot be reached ({reason(error)}).")
-    if isinstance(error, openai.APIStatusError):
-        return _trouble_of_answer(error, order)
-    return wrong_because(SERVICE, error)
 
 
 def _trouble_of_answer(error: openai.APIStatusError, order: Order) -> Trouble:
