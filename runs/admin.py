@@ -13,7 +13,7 @@ from work.operations.admin import ReadOnlyAdmin, VerbAdmin, choice_filter, relat
 from workspaces.models import Workspace
 from workspaces.permissions import OperatedAdmin, ScopedAdmin, WorkspaceFilter
 
-# How many fields and artifacts the page of a run lists.
+# Most fields and artifacts that the page of a run lists.
 MOST_NAMED = 20
 OUTCOMES = [(word, word.replace("_", " ")) for word in Run.OUTCOMES]
 

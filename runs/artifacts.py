@@ -1,7 +1,7 @@
 """Checks the files that a run produced and copies them to the storage.
 
-Each file is opened once, without following links, and only its descriptor is used from then on. So the content that is
-stored is the content that was checked, whatever happens to its name meanwhile.
+Each file is opened once, without following links, and from then on only its descriptor is used. So the stored content
+is the content that was checked, even if the name leads to another file meanwhile.
 """
 
 import errno
@@ -24,7 +24,7 @@ from runs.models import Artifact
 
 MOST_FILES = 1000
 MOST_BYTES = 1 << 30
-# Nested folders.
+# Levels of nested folders.
 DEEPEST = 8
 LONGEST_NAME = 255
 
@@ -53,7 +53,7 @@ class OpenFile:
 def store(directory: Path, run_id: int, token: int) -> list[dict[str, Any]]:
     """Copy all artifacts below this working directory to the storage. Return the values of their rows.
 
-    Raises BadArtifact, and then stores none of them.
+    Raises BadArtifact if one is refused, and then stores none of them.
     """
     rows: list[dict[str, Any]] = []
     try:
@@ -67,7 +67,9 @@ def store(directory: Path, run_id: int, token: int) -> list[dict[str, Any]]:
 
 
 def copy_out(artifact: Artifact, directory: Path) -> Path:
-    """Copy the artifact into the directory, under its name. Raises OSError if that exists, and Damaged."""
+    """Copy the artifact into the directory under its own name. Raises OSError if that file exists, and Damaged if the
+    stored content has changed.
+    """
     path = directory / artifact.name
     path.parent.mkdir(parents=True, exist_ok=True)
     digest = hashlib.sha256()
@@ -82,7 +84,7 @@ def copy_out(artifact: Artifact, directory: Path) -> Path:
 
 
 def look(directory: Path, into: Path | None) -> list[dict[str, Any]]:
-    """Check the artifacts below this working directory by the same rules, and copy them to `into` if given."""
+    """Check the artifacts below this working directory by the rules of `store`, and copy them to `into` if given."""
     rows = []
     for each in _files_of(directory):
         with each.file:
@@ -96,7 +98,7 @@ def look(directory: Path, into: Path | None) -> list[dict[str, Any]]:
 
 
 def discard(rows: list[dict[str, Any]]) -> None:
-    """Delete files that were stored for a claim that had been lost."""
+    """Delete the stored files of rows that will not be saved, for example because the claim was lost."""
     for row in rows:
         with suppress(OSError):
             default_storage.delete(row["file"])
@@ -166,7 +168,7 @@ def _below(folder: int, prefix: str, depth: int) -> Iterator[OpenFile]:
                 rule = f"must be printable and at most {LONGEST_NAME} characters long"
                 raise BadArtifact(f"The name of an artifact {rule}, not {shown!r}.")
             try:
-                # Non-blocking: a pipe without a writer would block forever.
+                # Open without blocking, because a pipe without a writer would block forever.
                 flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
                 descriptor = os.open(name, flags, dir_fd=folder)
             except OSError as error:

@@ -1,6 +1,7 @@
-"""Tries a configuration for its author: its syntax, requirements, environment, and its steps over a file.
+"""Checks a configuration for its author: its syntax, its requirements, its environment, and a run of its steps on a
+file.
 
-Nothing is stored, and none of its code is ever imported in this process.
+Nothing is stored, and this process never imports the configuration's code.
 """
 
 import hashlib
@@ -37,9 +38,9 @@ from work.processes.supervise import CannotStart, Limits, Line
 # The limits for reading the document of a trial run.
 MOST_PAGES = 100
 READ_SECONDS = 60.0
-# The patience of a person who waits for a page. Parsing a MiB of Python takes a second and 300 MB.
+# A person waits for the page meanwhile. Parsing 1 MiB of Python takes a second and 300 MB.
 PARSING = Limits(wall_seconds=10.0, cpu_seconds=10, address_space_bytes=1 << 30)
-# Events of a run -> result of the attempt.
+# The result of a step's attempt, by event.
 _ATTEMPTS = {"STEP_SUCCEEDED": "succeeded", "STEP_RETRIED": "failed, tried again", "STEP_FAILED": "failed"}
 
 
@@ -85,10 +86,10 @@ class Report:
 def check(
     snapshot: Snapshot, document: Path | None, output: Path | None, say: Callable[[list[Line]], None] | None = None
 ) -> Report:
-    """Check a configuration, and run it over the document if one is given.
+    """Check a configuration, and run it on the document if one is given.
 
-    `say` receives at once the lines that would otherwise go to the report's log. Raises OSError if the file cannot be
-    read or the output cannot be written.
+    `say` receives each line of output at once; without it, the lines go to the report's log. Raises OSError if the file
+    cannot be read or the output cannot be written.
     """
     report = Report(fingerprint.of_build(fingerprint.of_contents(snapshot)), list(problems_of_syntax(snapshot)))
     seconds = settings.ADE_BUILD_TIMEOUT
@@ -99,8 +100,7 @@ def check(
     )
     try:
         if report.problems:
-            # Making an environment would only report the syntax errors again. The requirements are checked all the
-            # same.
+            # Make no environment, which would only report the syntax errors again, but still check the requirements.
             with environments.staging(report.fingerprint) as staged:
                 report.lock = builder.resolve(snapshot, staged.work, watch)
         else:
@@ -113,7 +113,7 @@ def check(
 
 
 def glance(snapshot: Snapshot) -> Report:
-    """Check what takes only a moment: the syntax, and whether a build has the environment. Raises CannotStart."""
+    """Run only the quick checks: the syntax, and whether a build already has the environment. Raises CannotStart."""
     report = Report(fingerprint.of_build(fingerprint.of_contents(snapshot)), _problems_by_child(snapshot))
     if build := _ready_builds(report.fingerprint).only("lock").first():
         report.environment, report.lock = "ready", build.lock
@@ -121,8 +121,8 @@ def glance(snapshot: Snapshot) -> Report:
 
 
 def problems_of_syntax(snapshot: Snapshot) -> Iterator[Problem]:
-    """Check the syntax if the configuration uses ADE's own Python. Another Python checks when the
-    environment is made.
+    """Check the syntax if the configuration uses ADE's own version of Python. For another version, the syntax is
+    checked when the environment is made.
     """
     if _is_of_our_python(snapshot):
         for path, message, line in syntax.problems(snapshot["files"]):
@@ -130,7 +130,7 @@ def problems_of_syntax(snapshot: Snapshot) -> Iterator[Problem]:
 
 
 def _problems_by_child(snapshot: Snapshot) -> list[Problem]:
-    """Like `problems_of_syntax`, but in a child process, because parsing may crash it."""
+    """Like `problems_of_syntax`, but in a child process, because the parser may crash."""
     if not _is_of_our_python(snapshot):
         return []
     output: list[str] = []
@@ -205,7 +205,7 @@ def _lay_out(directory: Path, path: Path, reading: Path) -> None:
 
 
 def _extract(path: Path, content_type: str, reading: Path) -> dict[str, Any]:
-    """Extract the text, as for a processed document."""
+    """Extract the text. Return the columns that processing the document would have set."""
     try:
         extraction = local.extract(path, content_type, 1, MOST_PAGES, reading, wall_seconds=READ_SECONDS)
     except ExtractionFailed:
@@ -216,7 +216,7 @@ def _extract(path: Path, content_type: str, reading: Path) -> dict[str, Any]:
 
 
 class _Recorder:
-    """Takes the place of a journal, and collects the events in the report."""
+    """Stands in for a journal, and collects the events in the report."""
 
     def __init__(self, trial: Trial) -> None:
         self._trial = trial

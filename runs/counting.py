@@ -1,4 +1,4 @@
-"""Counts submitted runs per minute and outcome, in the database and up to a limit."""
+"""Counts submitted runs by minute and outcome. The database counts a limited number of them."""
 
 from collections.abc import Collection, Sequence
 from datetime import UTC, datetime
@@ -24,9 +24,9 @@ class Minute(NamedTuple):
 
 
 _COUNTED = "SELECT min(created_at), now, count(*) FROM ({newest}) submitted GROUP BY {minute}, now"
-# Django's own function for SQLite calls Python for each row.
+# On SQLite the text is cut, because Django's own function calls Python for each row.
 _MINUTE = {"postgresql": "date_trunc('minute', created_at)", "sqlite": "substr(created_at, 1, 16)"}
-# One lookup per workspace and outcome, in the index that has this order: see `runs/listing.py`.
+# One lookup per workspace and outcome, in the index with this order: see `runs/listing.py`.
 _OF_THEIRS = """
     SELECT r.created_at, o.now
     FROM unnest(%s::bigint[]) w (id) CROSS JOIN unnest(%s::text[]) o (now) CROSS JOIN LATERAL (
@@ -39,8 +39,8 @@ _OF_THEIRS = """
 
 
 def by_minute(user: AbstractUser, since: datetime, most: int, theirs: Collection[int] | None) -> Sequence[Minute]:
-    """Count the newest `most` runs that were submitted since then. `theirs` are the ids of the user's workspaces; None
-    means all.
+    """Count the newest `most` runs that were submitted since this moment. `theirs` has the ids of the user's
+    workspaces; with None, all runs that the user may see are counted.
     """
     newest: Any = Run.objects.for_user(user).filter(created_at__gte=since).annotate(now=OUTCOME).order_by("-pk")
     if connection.vendor not in _MINUTE:
@@ -65,7 +65,7 @@ def by_minute(user: AbstractUser, since: datetime, most: int, theirs: Collection
 def _by_orm(newest: Any, most: int) -> Sequence[Minute]:
     first = Coalesce(Subquery(newest.values("pk")[most - 1 : most]), 0)
     minutes = newest.filter(pk__gte=first).order_by().annotate(minute=TruncMinute("created_at"))
-    # Plain columns: SQL Server does not recognise an expression with parameters when it is repeated.
+    # Group by plain columns, because SQL Server does not recognise a repeated expression that has parameters.
     counts = minutes.values("minute", "status", "failure_type").annotate(first=Min("created_at"), runs=Count("pk"))
     rows = counts.values_list("first", "status", "failure_type", "runs")
     timed_out = Run.Failure.TIMED_OUT

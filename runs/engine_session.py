@@ -1,4 +1,4 @@
-"""The worker's view of one engine: its messages become events and results, and its end becomes an outcome."""
+"""Turns the messages of one engine into events and results, and its end into an outcome."""
 
 import errno
 import time
@@ -13,9 +13,9 @@ from work.claims import Interrupted
 from work.journal import LOG
 from work.processes.supervise import Ended
 
-# Each field becomes a row. More than this is a mistake.
+# Most fields of a run. Each becomes a row, and more than this are a mistake.
 MOST_FIELDS = 10_000
-# Progress is shown to people who watch, and each update is a row.
+# The pause between two updates of the progress. Each update is a row, and only people who watch the run need it.
 PROGRESS_SECONDS = 1.0
 LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40}
 _LIMIT_SIGNALS = {
@@ -31,7 +31,7 @@ Failure = Run.Failure
 
 
 class Listener(Protocol):
-    """Receives the events of an execution: a journal, or a report that is not stored."""
+    """Receives the events of an execution. It is a journal, or a check's report, which is not stored."""
 
     def tell(self, kind: str, message: str = "", data: Mapping[str, Any] | None = None, level: int = INFO) -> None: ...
 
@@ -71,11 +71,11 @@ class EngineSession:
             handle(event)
         except (KeyError, TypeError, ValueError):
             self._unreadable += 1
-        # Many events may come at once, and the number of unwritten ones has a limit.
+        # Many events may arrive at once, and the journal can hold only a limited number of unwritten events.
         self._journal.look()
 
     def judge(self, end: Ended, limit_seconds: float) -> list[dict[str, Any]]:
-        """Return the fields. Raises Interrupted or EngineFailed."""
+        """Return the fields if the engine succeeded. Otherwise raise Interrupted or EngineFailed."""
         if end.stop_reason:
             raise Interrupted(end.stop_reason)
         if end.over_limit:
@@ -90,7 +90,7 @@ class EngineSession:
         if end.signal in _LIMIT_SIGNALS:
             limit = _LIMIT_SIGNALS[end.signal]
             raise EngineFailed(Failure.LIMIT_EXCEEDED, f"The engine exceeded its limit of {limit}{self._where()}.")
-        # The result may be among the refused events.
+        # Check this before the result, which may be among the refused events.
         if not end.signal and (refused := end.events_refused + self._unreadable):
             raise EngineFailed(
                 Failure.LIMIT_EXCEEDED,

@@ -1,5 +1,5 @@
-"""The engines of this worker: a warm engine per build in use, which forks a process for each run,
-or else a cold start.
+"""Starts the engines of this worker. Each build in use has a warm engine, which forks a process for each run; if it
+cannot be used, the engine is started cold.
 """
 
 import atexit
@@ -20,9 +20,9 @@ from work.processes.fork_server import ForkServer
 from work.processes.supervise import Child, Limits, OnEvent, OnOutput
 from work.processes.warm import Pool, Started, Warm
 
-# Isolated, unbuffered, and with a traceback for a crash in C.
+# Isolated mode, unbuffered output, no bytecode files, UTF-8, and a traceback if C code crashes.
 FLAGS = ("-I", "-u", "-B", "-X", "utf8", "-X", "faulthandler", "-m", "ade_engine")
-# A worker runs several engines at once. Libraries that start a thread per core would compete for the cores.
+# A worker runs several engines at once, so libraries that start a thread per core would compete for the cores.
 VARIABLES = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 OUT_OF_TIME = "out_of_time"
 
@@ -59,7 +59,8 @@ def _start(name: str, folder: Path, held: ExitStack) -> Started:
     inode = _inode(name)
 
     def is_current() -> bool:
-        # The environment may have been replaced or removed, or its files changed, and a fork may import more of them.
+        # The environment may have been replaced, removed or changed since, and a forked process may import more of its
+        # files.
         return inode is not None and _inode(name) == inode and environments.is_usable(name)
 
     return Started(fork_server, is_current, fork_server.is_walled_off)
@@ -73,7 +74,7 @@ def _inode(name: str) -> int | None:
 
 
 def limits(wall_seconds: float | None) -> Limits:
-    # Two busy threads all the time.
+    # Enough for two threads that are busy during the whole run.
     cpu_seconds = 2 * settings.ADE_RUN_TIMEOUT_SECONDS
     memory = settings.ADE_ENGINE_MEMORY_BYTES
     return Limits(
@@ -120,6 +121,6 @@ def start_cold(
     )
 
 
-# Idle engines: twice the number of worker threads, so a worker that uses many builds keeps the most recent.
+# Keep at most two idle engines per worker thread, so that a worker with many builds keeps the most recently used ones.
 POOL = Pool(scratch.root, _start, lambda: 2 * settings.ADE_MAX_CONCURRENCY)
 atexit.register(POOL.close)

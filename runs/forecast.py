@@ -1,7 +1,7 @@
 """Estimates when a queued run will start, from its position, the duration of similar runs and the live workers'
 threads.
 
-The estimate comes with its basis, or with the reason why there is none.
+The forecast also says what the estimate is based on, or why there is none.
 """
 
 import heapq
@@ -19,8 +19,8 @@ from runs.models import BACKWARDS, IN_TURN, OUTCOME, Run, RunQuerySet
 from work import clock
 from work.why import MOST_COUNTED, Explanation, LiveWorkers
 
-# The number of recent runs whose duration predicts the next one. If the configuration has none, runs of any
-# configuration are searched among this many ids.
+# The duration is predicted from the last RECENT successful runs of the configuration. If it has none, those of any
+# configuration count, down to AMONG ids before the run.
 RECENT, AMONG = 50, 10_000
 REASONS = {
     "paused": "the run queue is paused",
@@ -49,10 +49,10 @@ def of_explained(run: Run, explanation: Explanation) -> Forecast:
     gates = {gate.name: gate for gate in explanation.gates}
     if not gates:
         return Forecast(explanation.status, None, "not in the queue", None, explanation.message)
-    # The documents of older runs that will start without waiting for a build, oldest first. This includes runs that
-    # wait for another run of their document: they too take a thread before this run.
+    # The documents of older runs that will start without waiting for a build, oldest first. Runs that wait for another
+    # run of their document are included, because they also take a thread before this run.
     in_turn = Run.objects.filter(status=Run.Status.QUEUED, gate__in=IN_TURN)
-    # With the first condition the index excludes all later runs.
+    # The first condition is redundant, but lets the index exclude all later runs.
     older = in_turn.filter(created_at__lte=run.created_at).filter(Q(created_at__lt=run.created_at) | Q(pk__lt=run.pk))
     documents = older.order_by("created_at", "id").values_list("input_document_id", flat=True)
     ahead = list(documents[: MOST_COUNTED + 1])
@@ -103,9 +103,10 @@ def _estimate(run: Run, ahead: Sequence[int]) -> tuple[datetime | None, str]:
 
 
 def _until_turn(free_in: list[float], documents: Sequence[int], busy: Mapping[int, float], each: float) -> float:
-    """Return in how many seconds the last of these runs starts. Each run is given by its document.
+    """Return in how many seconds the last of these runs starts. `documents` has the document of each run, in queue
+    order.
 
-    Whenever a thread is free, the oldest run that can start takes it. One run of a document runs at a time.
+    Whenever a thread becomes free, it takes the oldest run that can start. A document has at most one running run.
     """
     lines: dict[int, deque[int]] = {}
     for place, document in enumerate(documents):

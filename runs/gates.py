@@ -1,9 +1,9 @@
-"""Gates hide queued runs from the claim that it could not take anyway.
+"""Gates hide from the claim those queued runs that it could not take.
 
-Without them every claim would look at a hundred thousand queued runs of one busy document, or of a build that is not
-ready. So each run stores the reason why it was last seen waiting, and the claim's index has no such runs. A gate that
-is open by mistake only costs time, because the claim checks the conditions itself. A gate that is shut by mistake is
-found by `open_forgotten`.
+Without gates, every claim might look at a hundred thousand queued runs of one busy document, or of a build that is not
+ready. So each waiting run stores why it was last seen waiting, and the claim's index leaves it out. A gate that is open
+by mistake only costs time, because the claim checks the conditions itself. A gate that is shut by mistake is opened by
+`open_forgotten`.
 """
 
 from collections.abc import Iterable
@@ -18,13 +18,13 @@ from runs.models import IN_TURN, Run, in_the_way
 from work import wakeups
 from work.sql import compiled, statements
 
-# Rows per update, so that it holds its locks for a moment and not for seconds.
+# Most rows per update, so that an update holds its locks for a moment and not for seconds.
 BATCH = 2000
 
 
 def for_new_runs(document_ids: list[int]) -> list[str]:
-    """Return the gates for new runs of these documents, in this order. Only the first run of a free document gets an
-    open one.
+    """Return the gates of new runs for these documents, in the same order. Only the first new run of a free document
+    gets an open gate.
     """
     if len(document_ids) == 1:
         busy = {id for (id,) in compiled.rows(_busy_document, document_ids[0])}
@@ -38,10 +38,11 @@ def for_new_runs(document_ids: list[int]) -> list[str]:
 
 
 def await_build(build_id: int) -> None:
-    """Mark the build as awaited, in the transaction that submits runs for it. Claims then see the
-    mark with the runs.
+    """Mark the build as awaited. Call this in the transaction that submits runs for it, so that a claim that sees the
+    runs also sees the mark.
     """
-    # Like `retention.hold`. The lock only affects `stop_awaiting`, which skips the build meanwhile.
+    # The same lock as in `retention.lock_against_purge`. It only affects `stop_awaiting`, which skips the build
+    # meanwhile.
     lock = {"postgresql": " FOR KEY SHARE", "sqlite": ""}.get(connection.vendor)
     if lock is None:
         ((awaited,),) = Build.objects.select_for_update().filter(pk=build_id).values_list("awaited")
@@ -65,7 +66,7 @@ def stop_awaiting() -> int:
 
 
 def open_document(document_id: int) -> bool:
-    """Open the gate of the document's next run, after one has ended."""
+    """Open the gate of the document's next run. Call this when a run of the document has ended."""
     oldest = compiled.rows(_oldest_queued, document_id)
     if not oldest or oldest[0][1] != Run.Gate.DOCUMENT or not _open([oldest[0][0]]):
         return False
@@ -89,7 +90,7 @@ def runs_waiting_for(build_id: int) -> list[int]:
 
 @transaction.atomic
 def leave_build(run_ids: list[int]) -> int:
-    """Let runs whose build is ready join the other queued runs of their documents, by age."""
+    """Let these runs, whose build is ready, take turns by age with the other queued runs of their documents."""
     waiting = Run.objects.filter(pk__in=run_ids, status=Run.Status.QUEUED, gate=Run.Gate.BUILD)
     documents = set(waiting.values_list("input_document_id", flat=True))
     number = waiting.update(gate=Run.Gate.DOCUMENT)
@@ -103,13 +104,13 @@ def open_forgotten(_owner: str = "") -> int:
     """Open gates whose reason is gone, for example because a submission raced with the end of a run."""
     documents = Run.objects.order_by().values_list("input_document_id", flat=True)
     queued = Run.objects.filter(status=Run.Status.QUEUED)
-    # Sets instead of joins: with outdated statistics the planner would choose nested loops over a hundred thousand
-    # rows.
+    # Use set operations instead of joins: with outdated statistics, the planner would choose nested loops over a
+    # hundred thousand rows.
     forgotten = documents.filter(status=Run.Status.QUEUED, gate=Run.Gate.DOCUMENT).difference(
         documents.filter(status=Run.Status.RUNNING), documents.filter(status=Run.Status.QUEUED, gate=Run.Gate.OPEN)
     )
-    # Documents whose next run is blocked by an older run with a shut gate. Only the runs that claims meet first are
-    # checked; others follow once these are gone.
+    # Find documents whose open run is blocked by an older run with a shut gate. Check only the runs that claims meet
+    # first; the other runs follow once these are gone.
     first = queued.filter(gate=Run.Gate.OPEN).order_by("created_at", "id").values_list("pk", flat=True)
     older = (in_the_way()[name].filter(gate=Run.Gate.DOCUMENT) for name in ("older", "older_of_same_moment"))
     earlier, same_moment = map(Exists, older)
@@ -126,7 +127,7 @@ def _busy_document(document_id: int) -> "QuerySet[Document, tuple[int]]":
 
 
 def _busy_documents() -> DocumentQuerySet:
-    """Return documents with a running run, or with a queued one that goes before any new run. Its gate may be shut."""
+    """Return documents with a running run, or with a queued run that precedes any new one, even if its gate is shut."""
     same = Run.objects.filter(input_document_id=OuterRef("pk"))
     return Document.objects.filter(
         Exists(same.filter(status=Run.Status.RUNNING)) | Exists(same.filter(status=Run.Status.QUEUED, gate__in=IN_TURN))
@@ -134,7 +135,7 @@ def _busy_documents() -> DocumentQuerySet:
 
 
 def _oldest_queued(document_id: int) -> "QuerySet[Run, tuple[int, str]]":
-    """Select (run, gate) of the run whose turn it is, or nothing while another one is running."""
+    """Select the id and gate of the document's next run, or nothing while a run of the document is running."""
     of_document = Run.objects.filter(input_document_id=document_id)
     queued = of_document.filter(
         ~Exists(of_document.filter(status=Run.Status.RUNNING)), status=Run.Status.QUEUED, gate__in=IN_TURN
@@ -143,7 +144,7 @@ def _oldest_queued(document_id: int) -> "QuerySet[Run, tuple[int, str]]":
 
 
 def _heads(document_ids: Iterable[int]) -> list[int]:
-    """Return the oldest run with a shut gate of each document that has no running run."""
+    """Return, for each of these documents that has no running run, its oldest run with a shut gate."""
     running = Run.objects.filter(status=Run.Status.RUNNING, input_document_id__in=document_ids)
     free = set(document_ids).difference(running.values_list("input_document_id", flat=True))
     age = Window(RowNumber(), partition_by="input_document_id", order_by=["created_at", "id"])
@@ -152,6 +153,6 @@ def _heads(document_ids: Iterable[int]) -> list[int]:
 
 
 def _open(ids: list[int]) -> int:
-    # The Coalesce keeps PostgreSQL from walking an index of queued rows to find these ids.
+    # Because of the Coalesce, PostgreSQL looks up the ids instead of walking an index of queued runs.
     queued = Run.objects.annotate(status_now=Coalesce("status", Value(""))).filter(status_now=Run.Status.QUEUED)
     return queued.filter(pk__in=ids, gate=Run.Gate.DOCUMENT).update(gate=Run.Gate.OPEN) if ids else 0

@@ -1,4 +1,4 @@
-"""The handler of runs: how a worker executes one."""
+"""Handles runs: executes a claimed run and records how it ended."""
 
 import time
 from collections.abc import Callable
@@ -29,13 +29,13 @@ from work.processes.supervise import CannotStart
 from work.processes.warm import Warm
 from work.sql import compiled
 
-# The pause between attempts to read.
+# The pause between attempts to read from the database.
 PAUSE_SECONDS = 0.5
 # Environment names by build id. A ready build never changes, so its name is read once.
 _environments: dict[int, str] = {}
 # Failures that are not defects of ADE.
 EXPECTED = (EngineFailed, BadArtifact, NoDocument, BuildFailed, CannotStart)
-# The columns of the document for the engine, and its workspace. The order is as in the model.
+# The document's columns that the engine gets, and its workspace. `Document.from_db` needs them in the model's order.
 COLUMNS = (
     *("id", "workspace_id", "name", "file", "content_type", "size_bytes", "sha256"),
     *("status", "pages", "text", "purged_at"),
@@ -54,7 +54,7 @@ def do(claim: Claim) -> Results:
                 _materialize(claim, journal, started, reason)
             return _Execution(claim, journal, document, name, environment, started).run()
     except Interrupted:
-        # Write the events now: recovery ends the run, and does not have them.
+        # Write the pending events now: recovery will end the run, and does not have them.
         with suppress(DatabaseError):
             journal.write()
         raise
@@ -82,14 +82,15 @@ def fail(claim: Claim, error: BaseException) -> bool:
 
 
 class _Execution:
-    """One run, from its directory to its results."""
+    """The execution of one run, from its working directory to its results."""
 
     def __init__(
         self, claim: Claim, journal: Journal, document: Document, name: str, environment: Path, started: float
     ) -> None:
         self.claim, self.journal, self.document = claim, journal, document
         self.name, self.environment = name, environment
-        # Everything counts towards the run's timeout: its environment, its directory and the import.
+        # Everything counts towards the run's timeout: making its environment and its directory, and importing the
+        # configuration.
         self.until = started + settings.ADE_RUN_TIMEOUT_SECONDS
         self.session = EngineSession(journal)
 
@@ -98,7 +99,8 @@ class _Execution:
             try:
                 return self._run_in(warm.folder, warm, partial(engines.POOL.give_back, warm))
             except CannotStart as error:
-                # It was given back, which ends it with everything that it forked. A cold start needs nothing from it.
+                # The warm engine was given back, which ends it and everything that it forked. A cold start needs
+                # nothing from it.
                 log.warning("engine.not_forked", claim=str(self.claim), error=str(error))
         folder = engines.POOL.desk().place()
         return self._run_in(folder, None, partial(remove, folder))
@@ -113,7 +115,7 @@ class _Execution:
                 return self._execute(directory, warm)
             except EngineFailed as error:
                 if error.failure_type == Failure.LIMIT_EXCEEDED:
-                    # It may take many seconds to delete what such a run has written.
+                    # Deleting what such a run has written may take many seconds, so the run ends first.
                     self.claim.afterwards.callback(cleanup.pop_all().close)
                 raise
 
@@ -127,7 +129,7 @@ class _Execution:
             else:
                 child = engines.start_cold(self.environment, directory, *wiring)
         except CannotStart:
-            # Raise Interrupted instead if the reason is that the claim is no longer trusted.
+            # If the start failed because the claim is no longer trusted, raise Interrupted instead.
             self.claim.go_on()
             raise
         with child:
@@ -136,7 +138,7 @@ class _Execution:
             end = child.wait(self.journal.why_stop)
         failpoints.hit("engine.exited")
         if end.left_behind:
-            # The run ends all the same: these processes never return to user code, and no other run uses their
+            # The run can end nevertheless: these processes never return to user code, and no other run uses their
             # directory or their engine.
             pids = list(end.left_behind)
             message = "Processes that could not be killed are stuck in the kernel of this machine: "
@@ -156,8 +158,8 @@ class _Execution:
 
 
 def _read(claim: Claim) -> tuple[Document, str]:
-    """Return the document and the name of its environment. Retry while the claim is trusted, because giving up would
-    fail the run, which is claimed only once.
+    """Return the run's document and the name of its environment. Retry while the claim is trusted: giving up would fail
+    the run, which is claimed only once.
     """
     build_id = claim.values["build_id"]
     while True:
@@ -178,8 +180,8 @@ def _document(id: int) -> "QuerySet[Document, Any]":
 
 
 def _materialize(claim: Claim, journal: Journal, started: float, reason: str) -> None:
-    """Make the environment again from its stored lock: it was made on another host, or pruned or
-    changed on this one.
+    """Make the environment again from the build's lock, because it was made on another host, or was pruned or changed
+    on this one.
     """
     build = Build.objects.only("snapshot", "fingerprint", "lock").get(pk=claim.values["build_id"])
     message = f"Build {build.pk} is ready, but its environment on this host {reason}. It is made again from the lock."

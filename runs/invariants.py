@@ -4,11 +4,12 @@ from builds.models import Build
 from runs.models import Run
 from work.invariants import DEFECT, Dialect, Invariant, words
 
-# A run's creation time is a moment before its submission commits and becomes visible.
+# A run becomes visible a moment after its creation time, when its submission commits.
 SUBMISSION_SECONDS = 1
 # A write becomes visible to other workers a moment after the time that it records.
 COMMIT_SECONDS = 1
-# Workers open gates every few ticks, `gates.BATCH` at a time. This is enough for a hundred thousand runs of one build.
+# Workers open gates every few ticks, `gates.BATCH` at a time. In this time they open the gates of a hundred thousand
+# runs of one build.
 GATE_SECONDS = 300
 
 _ENDED = words(Run.TERMINAL)
@@ -16,8 +17,8 @@ _ENDED = words(Run.TERMINAL)
 _ONE_RUNNING = """
     SELECT 'document', input_document_id FROM runs
     WHERE status = 'running' GROUP BY input_document_id HAVING COUNT(*) > 1"""
-# In the order in which the events were written. A run that overlaps any other overlaps the one that started before
-# it.
+# Compares each run only with the run that started just before it, in the order in which the events were written: if any
+# two runs of a document overlap, two such neighbours do.
 _OVERLAPS = f"""
     SELECT 'run', o.id FROM (
         SELECT r.id, e.started, LAG(COALESCE(e.ended, {2**63 - 1}))
@@ -44,7 +45,7 @@ _BROKEN_CANCELS = (
 
 
 def _overtaken(dialect: Dialect) -> str:
-    """Find older runs that a younger one of the same document overtook, although the older run's build had ended."""
+    """Find runs that a younger run of the same document overtook, although their own build had ended."""
     left = f"COALESCE({{0}}.started_at, {{0}}.finished_at, {dialect.never()})"
     # The inner query is an optimisation: it finds the few runs that started before an older one had left the queue.
     return f"""

@@ -69,12 +69,13 @@ RUN_STATES = StateMachine(
 )
 
 
-# The limit per call, because each refusal is its own transaction. The task runs again at once while there are more.
+# Most runs that one call refuses, because each refusal is its own transaction. While there are more, the task runs
+# again at once.
 REFUSALS = 200
 
 
 class QueueFull(Exception):
-    """The queue has no place for the submission. Nothing of it was accepted."""
+    """The queue has no room for the submission. None of its runs were created."""
 
     code = "run_queue_full"
 
@@ -101,7 +102,7 @@ def submit(configuration: Configuration, document: Document, *, actor: str) -> R
 
 
 def submit_many(configuration: Configuration, documents: Sequence[Document], *, actor: str) -> list[int]:
-    """Create one run per document, all or none. Return their ids in that order."""
+    """Create one run per document, either all or none. Return the ids of the runs in the order of the documents."""
 
     def create() -> list[int]:
         ids = [document.pk for document in documents]
@@ -114,7 +115,7 @@ def submit_many(configuration: Configuration, documents: Sequence[Document], *, 
 
 
 def run_again(run: Run, *, actor: str) -> Run:
-    """Create a new run with the current configuration. The old run does not change."""
+    """Create a new run of the same document with the configuration as it is now. The old run does not change."""
     return submit(run.configuration, run.input_document, actor=actor)
 
 
@@ -127,10 +128,9 @@ def claim_next_run(owner: str) -> Claim | None:
 def succeed(
     claim: Claim, *, data: Data | None = None, fields: Sequence[Data] = (), artifacts: Sequence[Data] = ()
 ) -> bool:
-    """End the run as succeeded, with its fields and artifacts.
+    """End the run as succeeded, and store its fields and artifacts.
 
-    Return False and keep nothing if the claim is gone, or if a cancel was accepted meanwhile. The run is then
-    cancelled.
+    Return False and store nothing if the claim is gone, or if a cancel was accepted meanwhile, which then ends the run.
     """
 
     def keep() -> None:
@@ -146,22 +146,22 @@ def fail(claim: Claim, failure_type: str, message: str) -> bool:
 
 
 def stop(claim: Claim) -> bool:
-    """Obey an accepted cancel, as the holder."""
+    """End the run as cancelled after an accepted cancel. Only the holder of the claim can do this."""
     stopped = lifecycle.finish(claim, "stop", guards={"cancel_requested_at__isnull": False})
     gates.open_document(claim.values["input_document_id"])
     return stopped
 
 
 def cancel(run: Run, *, actor: str, reason: str = "") -> str:
-    """Cancel a run. Return its status, see work.lifecycle.cancel."""
+    """Cancel a run and return its status: see `work.lifecycle.cancel`."""
     status = lifecycle.cancel(RUN_STATES, run.pk, actor=actor, reason=reason)
     gates.open_document(run.input_document_id)
     return status
 
 
 def publish_artifact(claim: Claim, values: Data) -> bool:
-    """Record an artifact whose file is already stored. Return False if the claim is gone; nothing refers to the file
-    then.
+    """Record an artifact whose file is already stored. Return False if the claim is gone; then no row refers to the
+    file.
     """
     failpoints.hit("artifact.written")
     with transaction.atomic():
@@ -173,12 +173,12 @@ def publish_artifact(claim: Claim, values: Data) -> bool:
 
 class PruneResult(NamedTuple):
     events: int
-    # Files that no row refers to any more.
+    # Stored files that no row refers to any more.
     files: list[str]
 
 
 def prune(ids: Sequence[int], where: Q, *, actor: str) -> PruneResult:
-    """Delete events, log and artifacts of the given runs that match `where`. Their fields stay."""
+    """Delete the events, log and artifacts of the runs with these ids, if they match `where`. Their fields stay."""
     files: list[str] = []
 
     def delete_artifacts(ids: Sequence[int]) -> Mapping[int, Data]:
@@ -195,7 +195,7 @@ def prune(ids: Sequence[int], where: Q, *, actor: str) -> PruneResult:
 
 
 def apply_build_results(owner: str) -> int:
-    """Advance queued runs whose build has ended: into their turn, or to their end."""
+    """Advance queued runs whose build has ended. If the build is ready, they take their turn; otherwise they fail."""
     advanced = refusals = 0
     for build_id, status, error in gates.ended_builds():
         run_ids = gates.runs_waiting_for(build_id)
@@ -213,7 +213,9 @@ def apply_build_results(owner: str) -> int:
 
 
 def rescue(lost: LostClaim) -> str | None:
-    """Recover a run: cancelled if a cancel was accepted, otherwise failed, because a run is claimed only once."""
+    """End a run whose worker is gone: as cancelled if a cancel was accepted, otherwise as failed, because a run is
+    claimed only once.
+    """
     verb = lost.move("drop", guards={"cancel_requested_at__isnull": False}) or lost.move(
         "orphan",
         message=lost.rule,
@@ -222,8 +224,8 @@ def rescue(lost: LostClaim) -> str | None:
         error_message=lost.rule,
     )
     if verb:
-        # Open the next run's gate now instead of waiting for `open_forgotten`. If its row is locked, do not wait for
-        # it.
+        # Open the next run's gate now instead of waiting for `open_forgotten`. If that run's row is locked, leave it to
+        # that task.
         with suppress(OperationalError), transaction.atomic():
             gates.open_document(Run.objects.values_list("input_document_id", flat=True).get(pk=lost.id))
     return verb
@@ -243,7 +245,7 @@ def _admit(configuration: Configuration, documents: Sequence[Document], create: 
 
 def _create_within_limit(number: int, create: Callable[[], T]) -> T:
     limit = settings.ADE_QUEUE_SIZE
-    # On SQLite a transaction holds the write lock, so what was checked stays true, and runs are created in order.
+    # On SQLite the transaction holds the write lock, so what it has checked stays true, and runs are created in order.
     in_transaction = limit is not None or connection.vendor == "sqlite"
     with transaction.atomic() if in_transaction else nullcontext():
         if limit is not None:
@@ -258,12 +260,12 @@ def _create_within_limit(number: int, create: Callable[[], T]) -> T:
 
 @contextmanager
 def _guard_insert(document_ids: list[int], shared: Data, run_gates: list[str]) -> Iterator[None]:
-    """Protect the insert of the runs.
+    """Insert runs inside this context, so that no purge and no claim misses them.
 
-    A purge skips these documents until the runs are visible, and a claim that sees the runs sees the mark on their
-    build.
+    Until the runs are visible, a purge skips their documents. A claim that sees the runs also sees that their build is
+    marked as awaited.
     """
-    # An outer transaction suffices: a refused submission has written nothing that a savepoint would have to undo.
+    # Inside an outer transaction no savepoint is needed, because a refused submission has written nothing to undo.
     with nullcontext() if connection.in_atomic_block else transaction.atomic():
         retention.lock_against_purge(document_ids)
         if Run.Gate.BUILD in run_gates:
@@ -293,8 +295,8 @@ def _finish(claim: Claim, verb: str, **options: Any) -> bool:
 
 
 def _live() -> "QuerySet[Any, Any]":
-    # Use one status per query, so that a partial index applies. One statement sees one snapshot: with two, a run that
-    # is claimed in between would be counted twice.
+    # Use one status per query, so that a partial index applies, but a single statement: between two statements, a run
+    # could be claimed and be counted twice.
     queued, running = (
         Run.objects.filter(status=status).order_by().values("status").annotate(n=Count("pk")).values_list("n")
         for status in (Run.Status.QUEUED, Run.Status.RUNNING)
@@ -303,7 +305,7 @@ def _live() -> "QuerySet[Any, Any]":
 
 
 def _refuse(run_id: int, build_id: int, status: str, message: str, owner: str) -> bool:
-    # Repeat the condition: the build may have been queued again since it was read.
+    # Check the build's status again, because the build may have been queued again since it was read.
     still = Q(Exists(Build.objects.filter(pk=build_id, status=status)))
     try:
         return lifecycle.move(
@@ -318,7 +320,7 @@ def _refuse(run_id: int, build_id: int, status: str, message: str, owner: str) -
             error_message=message,
         )
     except OperationalError as error:
-        # Another transaction has locked this run. The others must not wait for it.
+        # Another transaction has locked this run. Skip it, so that the other runs do not wait.
         if not is_contention(error):
             raise
         return False

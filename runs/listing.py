@@ -1,8 +1,8 @@
-"""Lists of runs at constant cost per page, whatever the filter and however many runs there are.
+"""Lists runs at a constant cost per page, whatever the filter and however many runs there are.
 
-For each workspace, configuration, build and document, an index has its runs of each outcome, newest first. On
-PostgreSQL each of these is queried separately, and the results are merged into a page. For a single query the planner
-would walk the primary key until it has found enough matches, possibly through all rows.
+Indexes have the runs of each workspace, configuration, build and document by outcome, newest first. On PostgreSQL each
+outcome is queried separately, and the results are merged into a page. For a single query, the planner would walk the
+primary key until it had found enough matches, possibly through all rows.
 """
 
 from collections.abc import Collection, Sequence
@@ -24,15 +24,15 @@ from work.sql import compiled, statements
 from work.sql.compiled import Query
 from workspaces.models import User, Workspace
 
-# The orders of ids and creation times differ only for concurrent submissions and when a clock is set.
+# How far creation times may be out of the order of ids, because of concurrent submissions or a clock that was set.
 DISORDER = timedelta(minutes=10)
-# Up to this many owners are queried one by one with compiled SQL, more in one query.
+# Up to this many owners are queried one by one with compiled SQL; more are queried together.
 FEW = 4
 
 
 @dataclass(frozen=True)
 class RunFilter:
-    """Filters of a list. All that are given must match."""
+    """Filters of a list. A run must match all that are given."""
 
     workspace_id: int | None = None
     configuration_id: int | None = None
@@ -40,14 +40,14 @@ class RunFilter:
     input_document_id: int | None = None
     # None means all.
     outcomes: tuple[str, ...] | None = None
-    # From this moment (inclusive) to that one (exclusive).
+    # The first bound is inclusive, the second exclusive.
     created_after: datetime | None = None
     created_before: datetime | None = None
 
 
 @dataclass(frozen=True)
 class PageRequest:
-    """A page: the number of rows, and the id after which it starts."""
+    """A page of a list: at most `most` rows, starting after the id `after`."""
 
     most: int
     after: int | None = None
@@ -55,7 +55,7 @@ class PageRequest:
 
 
 class _Shape(NamedTuple):
-    """What the SQL of a page depends on. Its values are the id of the owner and those of the lookups."""
+    """Everything that the SQL of a page depends on. Its parameters are the owner's id and the values of the lookups."""
 
     owner: type[Model]
     column: str
@@ -66,7 +66,7 @@ class _Shape(NamedTuple):
 
 
 def runs(user: User, wanted: RunFilter, piece: PageRequest, theirs: Collection[int] | None = None) -> RunQuerySet:
-    """Return at least the runs of the page, unordered. `theirs` are the ids of the user's workspaces, which saves a
+    """Return at least the runs of the page, unordered. Pass the ids of the user's workspaces as `theirs` to save a
     query.
     """
     if wanted.outcomes == ():
@@ -85,7 +85,7 @@ def runs(user: User, wanted: RunFilter, piece: PageRequest, theirs: Collection[i
     values = list(lookups.values())
     is_known = theirs is not None and owners.model is Workspace and wanted.workspace_id is None
     owner_ids = sorted(theirs or ()) if is_known else list(owners.order_by().values_list("pk", flat=True))
-    # The first runs of each outcome for each owner.
+    # Each row is for one owner, and has the ids of the first runs of each outcome.
     if len(owner_ids) > FEW:
         rows = list(_firsts(shape, owners.model._base_manager.filter(pk__in=owner_ids), values))
     else:
@@ -94,7 +94,7 @@ def runs(user: User, wanted: RunFilter, piece: PageRequest, theirs: Collection[i
     return Run.objects.filter(pk__in=ids[: piece.most])
 
 
-# One lookup per workspace, because no index has the end times of several workspaces in order.
+# One lookup per workspace, because no index orders end times across workspaces.
 _ENDED = """
     SELECT r.id FROM ({workspaces}) w (id) CROSS JOIN LATERAL (
         SELECT id, finished_at FROM runs WHERE workspace_id = w.id AND finished_at >= %s
@@ -103,7 +103,7 @@ _ENDED = """
 
 
 def recently_ended(user: User, since: datetime, most: int) -> RunQuerySet:
-    """Return at least the last `most` runs that ended since then, unordered."""
+    """Return at least the last `most` runs that ended since this moment, unordered."""
     if connection.vendor != "postgresql":
         return Run.objects.for_user(user).filter(finished_at__gte=since)
     try:
@@ -138,7 +138,7 @@ def _by_orm(user: User, wanted: RunFilter) -> RunQuerySet:
 
 @cache
 def _of_one(shape: _Shape) -> Query:
-    # Always the same function for each shape, because it is the key of the compiled SQL.
+    # The cache returns the same function for each shape, because the function is the key of its compiled SQL.
     return lambda id, *values: _firsts(shape, shape.owner._base_manager.filter(pk=id), values)
 
 
@@ -152,8 +152,8 @@ def _firsts(shape: _Shape, owners: Any, values: Sequence[Any]) -> "QuerySet[Any]
 
 
 def _owners(user: User, wanted: RunFilter) -> "tuple[QuerySet[Any], str]":
-    """Return the narrowest owner of the wanted runs as a queryset, and its column. It is empty if the filters
-    contradict.
+    """Return the narrowest owners of the wanted runs and the column of the runs that refers to them. The queryset is
+    empty if the filters contradict each other.
     """
     workspace = _given(workspace=wanted.workspace_id)
     if wanted.input_document_id is not None:
@@ -167,7 +167,9 @@ def _owners(user: User, wanted: RunFilter) -> "tuple[QuerySet[Any], str]":
 
 
 def _in_time(wanted: RunFilter) -> dict[str, Any]:
-    """Return the conditions on time, also as bounds on the id, so that older and newer rows are not read."""
+    """Return the conditions on the creation time, and matching bounds on the id, so that older and newer rows are not
+    read.
+    """
     lookups: dict[str, Any] = {}
     if wanted.created_after is not None:
         lookups["created_at__gte"] = wanted.created_after
@@ -178,7 +180,7 @@ def _in_time(wanted: RunFilter) -> dict[str, Any]:
     return lookups
 
 
-# Finds the first id since a moment, or one past the last, by bisection, because creation times have no index.
+# Finds the first id since a moment, or one past the last id. It uses bisection, because creation times have no index.
 _HALVES = """
     WITH RECURSIVE halves (low, high) AS (
         SELECT (SELECT min(id) FROM runs), (SELECT max(id) + 1 FROM runs)

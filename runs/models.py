@@ -16,7 +16,7 @@ class RunQuerySet(SubjectQuerySet["Run"]):
         return visible_to(self, user, "workspace")
 
     def listed(self) -> "RunQuerySet":
-        """Join what a list shows, without the large columns."""
+        """Load the related rows that a list shows, without their large columns."""
         related = self.select_related("workspace", "configuration", "input_document")
         return related.defer("configuration__files", "configuration__requirements", "input_document__text")
 
@@ -36,13 +36,15 @@ class RunQuerySet(SubjectQuerySet["Run"]):
         return self.in_line().filter(*OF_THE_QUEUE.values())
 
     def in_line(self) -> "RunQuerySet":
-        """Return queued runs whose build is ready and whose document is free, oldest first."""
+        """Return the queued runs with an open gate, a ready build and a free document, oldest first, even during a
+        pause.
+        """
         free = [IsNull(first_of(rows), True) for rows in in_the_way().values()]
         return self.filter(*OF_THE_RUN.values(), *free, status=Run.Status.QUEUED).order_by("created_at", "id")
 
 
-# The outcome of a run, and an order that the primary key does not have: see `runs/listing.py`. An index applies only to
-# exactly these expressions.
+# The outcome of a run, and its negated id: an order for lists that the primary key does not provide (see
+# `runs/listing.py`). The indexes below are used only for exactly these expressions.
 OUTCOME = Case(
     When(failure_type="TIMED_OUT", then=Value("timed_out")), default=F("status"), output_field=models.CharField()
 )
@@ -71,7 +73,9 @@ class Run(Work):
         LIMIT_EXCEEDED = "LIMIT_EXCEEDED", "limit exceeded"
 
     class Gate(models.TextChoices):
-        """Why a claim need not look at this queued run. It decides nothing; the conditions of the claim do."""
+        """The reason why claims skip this queued run. An open gate admits no run: the claim still checks all
+        conditions.
+        """
 
         OPEN = "", "open"
         BUILD = "build", "waiting for its build"
@@ -88,7 +92,7 @@ class Run(Work):
     gate = models.CharField(max_length=8, choices=Gate.choices, default=Gate.OPEN, blank=True, editable=False)
     cancel_requested_at = models.DateTimeField(null=True, blank=True, editable=False)
     cancel_requested_by = models.CharField(max_length=200, blank=True, default="", editable=False)
-    # Since then its history is a single event, and its artifacts are deleted.
+    # When the run's history was replaced with one event and its artifacts were deleted.
     pruned_at = models.DateTimeField(null=True, blank=True, editable=False)
 
     objects = RunQuerySet.as_manager()
@@ -135,29 +139,30 @@ class Run(Work):
             ),
         ]
         indexes = [
-            # For the claim: runs with a shut gate are not in this index.
+            # Used by the claim. Runs with a shut gate are left out.
             models.Index(name="runs_queue", fields=["created_at", "id"], condition=Q(status="queued", gate="")),
-            # For the next run of a document, and for older runs that wait. Runs that wait for their build are left out:
-            # a hundred thousand of them would come first at every lookup.
+            # Finds the next run of a document, and older runs that wait. Runs that wait for their build are left out,
+            # because a hundred thousand of them could come first at every lookup.
             models.Index(
                 name="runs_in_turn_of_document",
                 fields=["input_document", "created_at", "id"],
                 condition=Q(status="queued", gate__in=["", "document"]),
             ),
-            # For the builds that runs wait for.
+            # Finds the builds that runs wait for.
             models.Index(name="runs_behind_build", fields=["build"], condition=Q(status="queued", gate="build")),
-            # For runs of a document that wait for a build.
+            # Finds a document's runs that wait for a build.
             models.Index(
                 name="runs_behind_build_of_document",
                 fields=["input_document", "build", "created_at", "id"],
                 condition=Q(status="queued", gate="build"),
             ),
             models.Index(name="runs_expiring", fields=["lease_expires_at"], condition=Q(status="running")),
-            # Few among millions. Without it a list of them would walk all runs that succeeded since.
+            # Failed and cancelled runs are few among millions. Without this index, a list of them would read all runs
+            # that succeeded since.
             models.Index(
                 name="runs_ended_badly", fields=["status", "id"], condition=Q(status__in=["failed", "cancelled"])
             ),
-            # For runs that ended recently, whenever they were submitted.
+            # Finds runs that ended recently, however long ago they were submitted.
             models.Index(
                 name="runs_by_end", fields=["workspace", "finished_at", "id"], condition=Q(finished_at__isnull=False)
             ),
@@ -179,9 +184,7 @@ class Run(Work):
 
 
 class Queue(Subject):
-    """The single row that says whether the queue is paused. The first pause creates it; without it the queue is not
-    paused.
-    """
+    """The single row that records whether the queue is paused. The first pause creates it."""
 
     ONLY = 1
 
@@ -212,7 +215,7 @@ class Queue(Subject):
 
 
 class Admission(models.Model):
-    """The row that submissions lock while they count the places of a limited queue."""
+    """The row that submissions lock while they count the free places of a queue that has a limit."""
 
     class Meta:
         db_table = "run_admission"
@@ -268,13 +271,13 @@ class RunField(models.Model):
     """One value that a run reported, and its place on the page."""
 
     run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="fields", db_index=False)
-    # A name may occur several times. This is the order in which the engine reported them.
+    # The order in which the engine reported the fields, because several may have the same name.
     position = models.PositiveIntegerField()
     name = models.CharField(max_length=100)
     value = models.JSONField(null=True)
     confidence = models.FloatField(null=True, blank=True)
     page = models.PositiveIntegerField(null=True, blank=True)
-    # Left, top, right and bottom, as fractions of the page from its top left corner.
+    # Left, top, right and bottom edge: fractions of the page, measured from its top left corner.
     box = models.JSONField(null=True, blank=True)
     step = models.CharField(max_length=100, blank=True, default="")
 
@@ -308,29 +311,33 @@ def document_has_a_run() -> Q:
     return waiting | Q(Exists(same.filter(status=Run.Status.RUNNING)))
 
 
-# The conditions of a claim, by name. `runs/why.py` checks each of them for a single run. OF_THE_QUEUE depends on no
-# run, so a database evaluates it once.
+# The conditions of a claim, by name; `runs/why.py` checks each of them for a single run. OF_THE_QUEUE refers to no run,
+# so a database evaluates it once per query.
 OF_THE_QUEUE = {"queue_goes_on": Q(~Exists(Queue.objects.filter(pk=Queue.ONLY, paused_at__isnull=False)))}
 OF_THE_RUN = {"build_is_ready": Q(build__status=Build.Status.READY), "is_open": Q(gate=Run.Gate.OPEN)}
 MUST_HOLD = OF_THE_QUEUE | OF_THE_RUN
-# The gates of runs whose build is ready. The condition of an index contains the same list.
+# The gates of runs whose build is ready. The index `runs_in_turn_of_document` has the same list in its condition.
 IN_TURN = [Run.Gate.OPEN, Run.Gate.DOCUMENT]
 
 
 def in_the_way() -> dict[str, "QuerySet[Any]"]:
-    """Return querysets about the outer run that must be empty for a claim, with the blocking run as `first`."""
+    """Return, by name, subqueries for what blocks the outer run; a claim needs all of them to be empty. `first` is the
+    id of the blocking run.
+    """
     same_document = Run.objects.filter(input_document_id=OuterRef("input_document_id")).annotate(first=F("pk"))
     in_turn = same_document.filter(status=Run.Status.QUEUED, gate__in=IN_TURN).order_by("created_at", "id")
-    # Ended builds with their oldest run whose gate is still shut. Usually there is none, and no run is read.
+    # Ended builds, each with the document's oldest earlier run whose gate is still shut. Usually no build matches, so
+    # no run is read.
     created_at, id = OuterRef(OuterRef("created_at")), OuterRef(OuterRef("pk"))
     of_build = Run.objects.filter(input_document_id=OuterRef(OuterRef("input_document_id")), build=OuterRef("pk"))
-    # With the first condition the index excludes all later runs.
+    # The first condition is redundant, but lets the index exclude all later runs.
     older = of_build.filter(created_at__lte=created_at).filter(Q(created_at__lt=created_at) | Q(pk__lt=id))
     older = older.filter(status=Run.Status.QUEUED, gate=Run.Gate.BUILD).order_by("created_at", "id")
     ended_builds = Build.objects.unheeded().annotate(first=Subquery(older.values("pk")[:1]))
     return {
         "running": same_document.filter(status=Run.Status.RUNNING).exclude(pk=OuterRef("pk")),
-        # Two conditions, so that each is a single index lookup even with thousands of runs of the same moment.
+        # Two subqueries, so that each is a single index lookup even if thousands of runs were created at the same
+        # moment.
         "older": in_turn.filter(created_at__lt=OuterRef("created_at")),
         "older_of_same_moment": in_turn.filter(created_at=OuterRef("created_at"), pk__lt=OuterRef("pk")),
         "older_of_ended_build": ended_builds.filter(first__isnull=False).order_by("pk"),
@@ -338,9 +345,9 @@ def in_the_way() -> dict[str, "QuerySet[Any]"]:
 
 
 def first_of(rows: "QuerySet[Any]") -> Subquery:
-    """Return the first row of one of `in_the_way` as a subquery.
+    """Return a subquery for the first blocking run of a queryset from `in_the_way`.
 
-    EXISTS would not do: PostgreSQL assumes that it finds a match early with any plan. Only the order, which an index
-    provides, keeps it from walking all waiting runs.
+    EXISTS would be slow: PostgreSQL assumes that any plan finds a match early. Only the ordering, which an index
+    provides, keeps it from reading all waiting runs.
     """
     return Subquery(rows.values("first")[:1])

@@ -1,4 +1,4 @@
-"""What people do to runs and to their queue: see `work/operations/previews.py`."""
+"""The operations that people perform on runs and on the run queue: see `work/operations/previews.py`."""
 
 from django.conf import settings
 

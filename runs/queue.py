@@ -1,7 +1,7 @@
-"""The queue of runs as a whole: its length, and whether it is paused.
+"""The run queue as a whole: its length, and whether it is paused.
 
-During a pause no queued run is claimed. Running ones go on, and submissions are accepted. The claim itself checks this:
-see `OF_THE_QUEUE` in `runs/models/runs.py`.
+During a pause no queued run is claimed, but running runs continue and submissions are accepted. The claim itself checks
+for a pause: see `OF_THE_QUEUE` in `runs/models.py`.
 """
 
 from collections import Counter
@@ -41,12 +41,12 @@ class Depth:
 
 @dataclass(frozen=True)
 class State:
-    # All workspaces together, and the user's workspaces by id.
+    # The depth over all workspaces, and of each of the user's workspaces by id.
     total: Depth
     own: dict[int, Depth]
     # None means no limit.
     limit: int | None
-    # Threads of live workers.
+    # The number of live workers' threads for runs.
     slots: int
     # None if it has never been paused.
     row: Queue | None
@@ -77,7 +77,7 @@ def pause(*, actor: str, reason: str = "") -> bool:
     actor = actor[: lifecycle.ACTOR_CHARACTERS]
     paused_at = clock.now()
     if current_row() is None:
-        # Another process may be creating it too.
+        # Another process may be creating the row at the same time.
         with suppress(IntegrityError), transaction.atomic():
             lifecycle.create(QUEUE_STATES, {"id": Queue.ONLY}, actor=actor)
     return lifecycle.record(

@@ -1,6 +1,7 @@
-"""Retention of the history of runs and job runs, by outcome. Their rows stay.
+"""Retention policies for the histories of runs and job runs, for workers, and for environments.
 
-Rows of long-gone workers are deleted with their history, and long-unused environments too.
+The history of a run or job run is pruned after a time that depends on how it ended; its row stays. Workers that are
+long gone are deleted with their history, and environments are deleted when they have not been used for long.
 """
 
 from collections.abc import Iterator, Mapping
@@ -28,7 +29,7 @@ log = structlog.get_logger(__name__)
 
 
 def ended_before(days: Days) -> Q:
-    """Return the condition for rows that ended in one of these ways and are older than its retention."""
+    """Return the condition for rows that ended with one of these statuses longer ago than its number of days."""
     before = (Q(status=status, finished_at__lt=days_before_now(number)) for status, number in days.items())
     return Q(*before, _connector=Q.OR)
 

@@ -1,6 +1,6 @@
-"""The working directory of one run: its input, temporary files and artifacts.
+"""Prepares the working directory of one run, which holds its input, temporary files and artifacts.
 
-Its name contains the claim token, so that a late engine of an earlier claim writes elsewhere.
+The directory's name contains the claim token, so that a late engine of an earlier claim writes elsewhere.
 """
 
 import json
@@ -38,7 +38,7 @@ def lay_out(directory: Path, document: Document, run_id: int | None = None) -> N
         "status": document.status,
     }
     if document.file:
-        # Libraries depend on the extension. The rest of the name is only for people.
+        # Libraries depend on the file extension, so keep it. The rest of the name matters only to people.
         suffix = Path(document.name).suffix.lower()
         if not suffix[1:].isascii() or not suffix[1:].isalnum() or len(suffix) > 8:
             suffix = mimetypes.guess_extension(document.content_type) or ""

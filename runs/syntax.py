@@ -1,7 +1,7 @@
 """Checks whether Python files can be parsed.
 
-It is also a program, `python -I syntax.py FILE`, for callers that must survive a crash of the parser. It needs only the
-standard library and prints each problem as a line of JSON.
+This file is also a program, `python -I syntax.py FILE`, for callers that must survive a crash of the parser. It needs
+only the standard library and prints each problem as a line of JSON.
 """
 
 import json
@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-# The length of a message, which may quote the source line.
+# The longest message, which may quote the source line.
 MOST_CHARACTERS = 500
 
 Problem = tuple[str, str, int | None]

@@ -18,5 +18,5 @@ def download_artifact(request: HttpRequest, id: int) -> HttpResponseBase:
 
 
 def link(artifact: Artifact, user: Person) -> str:
-    """Return a link that works for some minutes, for any person who has it: see `documents/downloads.py`."""
+    """Return a link that works for a few minutes for anyone who has it: see `documents/downloads.py`."""
     return f"{reverse('runs:download_artifact', args=[artifact.pk])}?key={downloads.key_of(KIND, artifact.pk, user)}"

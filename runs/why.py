@@ -1,6 +1,6 @@
 """Explains why a run is waiting: see `work/why.py`.
 
-It evaluates the conditions of the claim one by one for this run, so the explanation always matches the claim.
+The conditions of the claim are evaluated one by one for this run, so the explanation always matches the claim.
 """
 
 from collections.abc import Mapping
@@ -18,7 +18,8 @@ from work.sql import compiled
 from work.why import Explanation, Gate, LiveWorkers, Names
 from workspaces.models import User
 
-# A queued run as a claim sees it: its `gate`, each of MUST_HOLD, and the runs or builds in its way.
+# A queued run as a claim sees it: its `gate`, whether each condition in MUST_HOLD holds, and the run that blocks it, if
+# any, for each name of `in_the_way`.
 Conditions = Mapping[str, Any]
 # What happens to waiting runs once their build has ended.
 _THEN: dict[str, str] = {
@@ -29,9 +30,10 @@ _THEN: dict[str, str] = {
 
 
 def explain(run: Run, *, user: User | None = None) -> Explanation:
-    """Explain the run as it is in the database now. Without a user, the answer may name all other runs.
+    """Explain why the run waits, from what is in the database now. The answer names only runs that the user may see, or
+    any run if there is no user.
 
-    Raises Run.DoesNotExist if there is none.
+    Raises Run.DoesNotExist if the run does not exist.
     """
     return _explain(run.pk, LiveWorkers.now(), user, is_followed=True)
 
@@ -61,7 +63,7 @@ def _names(user: User | None) -> Names | None:
 
 
 def _conditions(id: int) -> "QuerySet[Run, Any]":
-    """Evaluate the parts of `claimable` for one run in one statement, and so in one snapshot."""
+    """Evaluate the conditions of `claimable` for one run. A single statement sees a single snapshot."""
     parts: dict[str, Any] = {name: Case(When(condition, then=1), default=0) for name, condition in MUST_HOLD.items()}
     parts |= {name: first_of(rows) for name, rows in in_the_way().items()}
     return Run.objects.queued().filter(pk=id).annotate(**parts).values_list("gate", *parts)
@@ -72,13 +74,13 @@ def _ahead(created_at: datetime, id: int) -> "QuerySet[Any, Any]":
 
 
 def _older(document_id: int, created_at: datetime, id: int) -> "QuerySet[Any, Any]":
-    """Return the document's older runs that take turns. A run that waits for its build delays no other."""
+    """Return the document's older runs that delay this one. Runs that wait for their build do not."""
     in_turn = Run.objects.queued().filter(input_document_id=document_id, gate__in=IN_TURN)
     return why.counted(_before(in_turn.order_by("created_at", "id"), created_at, id))
 
 
 def _before(runs: "QuerySet[Run]", created_at: datetime, id: int) -> "QuerySet[Run]":
-    # With the first condition the index excludes all later runs.
+    # The first condition is redundant, but lets the index exclude all later runs.
     return runs.filter(created_at__lte=created_at).filter(Q(created_at__lt=created_at) | Q(pk__lt=id))
 
 
@@ -136,7 +138,7 @@ def _of_document(run: Run, conditions: Conditions, crew: LiveWorkers, user: User
         message += f" It is waiting too: {reason}" if reason else ""
         return Gate("document", True, message.rstrip(), f"run {older}", since, data)
     if _is_shut(conditions, Run.Gate.DOCUMENT):
-        # Only its own gate blocks it: it was not opened in time, and `open_forgotten` will open it.
+        # Only its own gate blocks the run: the gate was not opened in time, and `open_forgotten` will open it.
         message = "It is the next run of its document; a worker will let it start shortly."
         return Gate("document", True, message, data={"id": None, "status": None, "by": None, "ahead": 0})
     return Gate("document", False, "No other run of its document is ahead of it.")

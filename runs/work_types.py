@@ -14,7 +14,7 @@ RUN = WorkType(
     ),
     rescue=lifecycle.rescue,
     budget="ADE_RUN_TIMEOUT_SECONDS",
-    # Gates are rarely left shut and costly to find, so that task does not run at every tick.
+    # Forgotten gates are rare and costly to find, so `open_forgotten` does not run at every tick.
     periodic_tasks=(
         PeriodicTask(lifecycle.apply_build_results),
         PeriodicTask(gates.open_forgotten, every=5),

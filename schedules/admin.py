@@ -16,7 +16,7 @@ from work import clock
 from work.operations.admin import ReadOnlyAdmin, SubjectAdmin, VerbAdmin, choice_filter, short
 from work.why import Explanation
 
-# How many past and coming slots the page of a job lists.
+# The number of past and of future slots that the page of a job lists.
 SLOTS_SHOWN, SLOTS_COMING = 50, 3
 
 
@@ -102,7 +102,7 @@ def _in_lines(explanation: Explanation) -> str:
     return format_html_join(mark_safe("<br>"), "{}", ((line,) for line in lines))
 
 
-# Rows of django-q2 can call any function, so nobody may edit them by hand.
+# Rows of django-q2 can call any function, so the admin does not offer them for editing.
 for model in apps.get_app_config("django_q").get_models():
     if admin.site.is_registered(model):
         admin.site.unregister(model)

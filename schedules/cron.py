@@ -1,8 +1,7 @@
-"""The slots of a schedule: moments in UTC, computed from the local time of a zone.
+"""Computes the slots of a schedule: moments in UTC, from the local time of a time zone.
 
-When clocks go forward, all slots in the skipped hour fall together on the moment after it. When clocks go back, the
-repeated hour has its slots only the first time. So a job that runs every few minutes all year should be declared in
-UTC.
+When clocks go forward, all slots in the skipped hour become a single slot at its end. When clocks go back, the repeated
+hour has slots only the first time. So declare a job in UTC if it has to run every few minutes all year.
 """
 
 from collections.abc import Iterator
@@ -13,11 +12,11 @@ from zoneinfo import ZoneInfo
 from croniter import CroniterBadDateError, croniter
 
 FIELDS = 5
-# After a longer outage of all workers, only the slots of this last period are counted one by one.
+# If all workers were down for longer than this, only the slots of this last period are counted one by one.
 COUNTED = timedelta(days=31)
-# Contains several slots of most schedules.
+# The first span that `newest_first` reads. It contains several slots of most schedules.
 FIRST_SPAN = timedelta(hours=1)
-# A schedule that has slots at all has some after any moment.
+# `check` may start from any moment: a schedule that has slots at all has some after it.
 ANY = datetime(2026, 1, 1)  # noqa: DTZ001 - local time
 
 
@@ -48,7 +47,9 @@ def slots_between(cron: str, time_zone: str, after: datetime, until: datetime) -
 
 
 def newest_first(cron: str, time_zone: str, after: datetime, until: datetime) -> Iterator[datetime]:
-    """Like `slots_between`, newest first. Schedules can only be read forwards, so read in spans of doubling length."""
+    """Like `slots_between`, but newest first. Schedules can only be read forwards, so this reads spans of doubling
+    length.
+    """
     span = FIRST_SPAN
     while until > after:
         begin = max(after, until - span)
@@ -57,7 +58,9 @@ def newest_first(cron: str, time_zone: str, after: datetime, until: datetime) ->
 
 
 def due_slots(cron: str, time_zone: str, after: datetime, until: datetime) -> list[datetime]:
-    """Like `slots_between`, but for a long period return only its first slot and the slots of the last days."""
+    """Like `slots_between`, but of a period longer than COUNTED, return only its first slot and the slots of its last
+    days.
+    """
     first = next_slot(cron, time_zone, after)
     if first > until:
         return []
@@ -75,23 +78,23 @@ def is_slot(cron: str, time_zone: str, moment: datetime) -> bool:
 
 def _slots_after(cron: str, time_zone: str, after: datetime) -> Iterator[datetime]:
     zone = ZoneInfo(time_zone)
-    # Local time without a zone, which has no daylight saving time.
+    # Use local time without a zone, because that has no daylight saving time.
     times = croniter(cron, after.astimezone(zone).replace(tzinfo=None))
     last = after
     while True:
         slot = _moment(times.get_next(datetime), zone)
-        # Skip a moment that occurs again, and slots in a repeated hour.
+        # Skip a slot at the same moment as the last one, and slots in a repeated hour.
         if slot > last:
             last = slot
             yield slot
 
 
 def _moment(wall: datetime, zone: ZoneInfo) -> datetime:
-    """Return the moment of a local time, or the one at which the clocks went forward over it."""
+    """Return the moment of a local time. If the clocks skipped that time, return the moment when they did."""
     moment = wall.replace(tzinfo=zone).astimezone(UTC)
     if moment.astimezone(zone).replace(tzinfo=None) == wall:
         return moment
-    # The two offsets bound the search.
+    # The clocks went forward between the moments that the two offsets give: search there.
     early = wall.replace(tzinfo=zone, fold=1).astimezone(UTC)
     late = wall.replace(tzinfo=zone, fold=0).astimezone(UTC)
     before = early.astimezone(zone).utcoffset()

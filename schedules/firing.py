@@ -1,6 +1,6 @@
-"""Decides slots that have become due: hand them to the workers, merge them, drop them as late, or skip them in a pause.
+"""Decides what happens to due slots: they are handed to the workers, merged, dropped as late, or skipped in a pause.
 
-Each slot is decided exactly once, by any number of workers: see `history.decide`.
+Each slot is decided exactly once, however many workers try: see `history.decide`.
 """
 
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ def next_due(row: ScheduledJob) -> datetime:
 
 
 def next_slot(row: ScheduledJob) -> datetime:
-    """Return the first slot that is in the future and undecided."""
+    """Return the first undecided slot in the future."""
     return cron.next_slot(row.cron, row.time_zone, max(row.decided_until, clock.now()))
 
 
@@ -61,8 +61,8 @@ def _hand_over(job: Job, row: ScheduledJob, slots: Sequence[datetime], now: date
         return 0
     if job.coalesce:
         *earlier, latest = slots
-        # Earlier slots that still wait are merged too, unless a person requested them. Record them one by one: slots
-        # between them may have been decided differently.
+        # Also merge earlier slots that still wait, unless a person requested them. Record them one by one, because
+        # slots between them may have been decided differently.
         waiting = DueSlot.objects.filter(job_name=row.name, asked_by="", scheduled_for__lt=latest)
         merged = list(waiting.order_by("scheduled_for").values_list("scheduled_for", flat=True))
         waiting.delete()

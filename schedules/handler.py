@@ -1,4 +1,4 @@
-"""The handler of scheduled jobs: it runs the slot that has been due longest, but never two of one job at once."""
+"""Handles scheduled jobs: runs the slot that has been due longest, but never two slots of one job at once."""
 
 import time
 from typing import Any
@@ -13,9 +13,9 @@ from schedules.models import DueSlot, JobRun, ScheduledJob
 from work import clock
 from work.claims import Claim, Interrupted
 
-# Rows per query. Each job runs one slot at a time, and its other slots wait.
+# Most due slots that one claim considers. Each job runs one slot at a time, and its other slots wait.
 PAGE = 50
-# The length of a stored error message.
+# The longest error message that is stored.
 LONGEST_ERROR = 2000
 
 log = structlog.get_logger(__name__)
@@ -55,15 +55,15 @@ def fail(claim: Claim, error: BaseException) -> bool:
 
 
 def _candidates() -> list[DueSlot]:
-    # Leave jobs that this version does not declare to workers of the version that does.
+    # If this version does not declare a job, leave it to workers whose version does.
     slots = DueSlot.objects.filter(job_name__in=[job.name for job in all_jobs()])
     return list(slots.claimable()[:PAGE])
 
 
 def _claim(due: DueSlot, owner: str) -> Claim | None:
-    """Claim the slot and delete its due row in one transaction. Return None if it must not run, or not now."""
+    """Claim the slot and delete its DueSlot in one transaction. Return None if the slot must not run, or must wait."""
     with transaction.atomic():
-        # Lock this row first, like everything that decides or requests slots.
+        # Lock the job's row first, like everything that decides or requests its slots.
         row = ScheduledJob.objects.select_for_update().get(name=due.job_name)
         if not DueSlot.objects.filter(pk=due.pk).delete()[0]:
             return None

@@ -1,4 +1,4 @@
-"""The stored state of declared jobs: their schedules, their pauses, and the decisions about their slots."""
+"""Stores the state of declared jobs: their schedules, their pauses, and the decisions about their slots."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -40,7 +40,7 @@ SCHEDULED_JOB_STATES = StateMachine(
     },
 )
 
-# Decisions about slots that did not run. The data of the event name the first and last slot.
+# The event kinds of decisions that slots do not run. The data of such an event have the first and the last slot.
 COALESCED = "SLOTS_COALESCED"
 MISFIRED = "SLOTS_MISFIRED"
 PASSED_OVER = "SLOTS_PASSED_OVER"
@@ -53,13 +53,13 @@ Slots = Sequence[datetime]
 
 
 def introduce(job: Job, *, actor: str) -> ScheduledJob:
-    """Return the job's row, and create it if needed. A different schedule in the row may come from another version."""
+    """Return the job's row, creating it if needed. Its schedule may be one that another version has declared."""
     if row := ScheduledJob.objects.filter(name=job.name).first():
         return row
     now, schedule = clock.now(), _schedule_of(job)
     values = {"name": job.name, "decided_until": now, **schedule}
     data, message = schedule | {"since": now.isoformat()}, f"{job.cron} {job.time_zone}"
-    # Another process may be creating it too.
+    # Another process may be creating the row at the same time.
     with suppress(IntegrityError), transaction.atomic():
         lifecycle.create(SCHEDULED_JOB_STATES, values, actor=actor, message=message, data=data)
     return ScheduledJob.objects.get(name=job.name)
@@ -70,7 +70,7 @@ def is_as_declared(row: ScheduledJob, job: Job) -> bool:
 
 
 def declare(job: Job, *, actor: str) -> None:
-    """Store the schedule as the code declares it now. Slots before this moment do not belong to it."""
+    """Store the schedule that the code declares now. It has no slots before this moment."""
     row = introduce(job, actor=actor)
     if is_as_declared(row, job):
         return
@@ -112,7 +112,9 @@ def pause(row: ScheduledJob, *, actor: str, reason: str = "") -> bool:
 
 
 def resume(row: ScheduledJob, *, actor: str) -> bool:
-    """Resume the job. Return False if it is not paused. Slots that became due meanwhile are skipped, decided or not."""
+    """Resume the job. Slots that became due during the pause are skipped, whether or not they were decided. Return
+    False if the job is not paused.
+    """
     with transaction.atomic():
         row = ScheduledJob.objects.select_for_update().get(pk=row.pk)
         if row.paused_at is None:
@@ -131,7 +133,7 @@ def resume(row: ScheduledJob, *, actor: str) -> bool:
 
 
 def go_back(row: ScheduledJob, *, actor: str) -> bool:
-    """Reset `decided_until` to now. Slots far ahead were decided because a clock had been set ahead."""
+    """Reset `decided_until` to now, after slots far ahead were decided because a clock had been set ahead."""
     now = clock.now()
     message = f"slots had been decided until {row.decided_until.isoformat()}, because a clock was ahead"
     return lifecycle.record(
@@ -146,15 +148,15 @@ def go_back(row: ScheduledJob, *, actor: str) -> bool:
 
 
 def decide(row: ScheduledJob, until: datetime) -> bool:
-    """Mark every slot up to this moment as decided, in the caller's transaction. Return False if another worker was
-    first.
+    """Mark every slot up to this moment as decided, in the caller's transaction. Return False if the row has changed
+    since it was read, for example because another worker was first.
     """
     as_read = {"decided_until": row.decided_until, "paused_at": row.paused_at, "retired_at__isnull": True}
     return bool(ScheduledJob.objects.filter(pk=row.pk, **as_read).update(decided_until=until))
 
 
 def record_request(row: ScheduledJob, message: str, data: dict[str, Any], *, actor: str) -> None:
-    """Record that a person requested slots outside of the schedule."""
+    """Record that a person requested slots, which are then run outside of the schedule."""
     lifecycle.record(SCHEDULED_JOB_STATES, row.pk, "SLOTS_ASKED_FOR", actor=actor, message=message, data=data)
 
 
@@ -176,7 +178,7 @@ def record_taken(row: ScheduledJob, slots: Slots, *, actor: str) -> None:
 
 
 def record(row: ScheduledJob, slots: Slots, decision: str, message: str, *, actor: str, **more: str) -> None:
-    """Record one event for consecutive slots, however many there are."""
+    """Record a decision about consecutive slots in a single event, however many slots there are."""
     if not slots:
         return
     data = {"first": slots[0].isoformat(), "last": slots[-1].isoformat(), "count": len(slots), **more}

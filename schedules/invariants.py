@@ -3,7 +3,7 @@
 from schedules.models import JobRun
 from work.invariants import DEFECT, Dialect, Invariant, words
 
-# A free thread claims a due slot within a tick, but earlier jobs may take a while each.
+# A free worker thread claims a due slot within a tick, but each of the jobs before it may take a while.
 DUE_SECONDS = 300
 
 
@@ -33,7 +33,9 @@ _SLOT_OVERLAPS = f"""
 
 
 def _forgotten_slots(dialect: Dialect) -> str:
-    """Find forgotten slots of declared jobs that are not running, unless another long job keeps a thread busy."""
+    """Find due slots that no worker has claimed for long. Slots are left out if their job is no longer declared or ran
+    recently, and all of them if a long job keeps a thread busy.
+    """
     since = dialect.ago(DUE_SECONDS)
     return f"""
         SELECT 'due_slot', d.id FROM due_slots d

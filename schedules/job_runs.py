@@ -1,5 +1,5 @@
-"""Job runs: executions of scheduled jobs. A slot is claimed by inserting its row, and the database decides who is
-first.
+"""Job runs: executions of scheduled jobs. A worker claims a slot by inserting its row, and the database decides which
+worker is first.
 """
 
 import time
@@ -44,7 +44,7 @@ JOB_RUN_STATES = StateMachine(
     },
 )
 
-# The error messages of job runs whose worker is gone. The value is fixed by the specification.
+# The error messages of job runs whose worker is gone, by recovery rule. The specification requires this wording.
 _MESSAGES = {recovery.EARLIER_BOOT: "worker_startup_recovery"}
 
 
@@ -56,9 +56,9 @@ class Refusal(StrEnum):
 def claim_slot(
     job_name: str, scheduled_for: datetime, owner: str, *, message: str = "", data: lifecycle.Data | None = None
 ) -> Claim | Refusal:
-    """Claim the slot, or return why not. There is no query before the insert, because the constraints decide.
+    """Claim the slot, or return why it was refused. No query precedes the insert, because the constraints decide.
 
-    Raises Contended if the conflicting row has gone meanwhile.
+    Raises Contended if the row that caused a conflict is already gone.
     """
     if scheduled_for.tzinfo is None:
         raise TypeError(f"A slot needs a time zone, but {scheduled_for.isoformat()} has none")
@@ -97,9 +97,9 @@ def fail(claim: Claim, message: str) -> bool:
 
 
 def skip_stale(job_name: str, older_than: timedelta, *, actor: str) -> int:
-    """Give up job runs of this job that ran for too long. Their workers are refused when they come back."""
+    """Give up runs of this job that have run for too long. If their workers finish later, the results are refused."""
     if clock.jumped_within(settings.ADE_LEASE_SECONDS):
-        # A clock was set, so new job runs may look old. Real ones are given up a little later.
+        # A clock was set, so new job runs may look old. Those that are really stale are given up a little later.
         return 0
     message = f"running for longer than {older_than.total_seconds():.0f} s"
     stale = JobRun.objects.running_since_before(clock.now() - older_than).filter(job_name=job_name)
@@ -108,7 +108,7 @@ def skip_stale(job_name: str, older_than: timedelta, *, actor: str) -> int:
 
 
 def prune(ids: Sequence[int], where: Q, *, actor: str) -> int:
-    """Prune the history of the given job runs that match `where`. Return the number of deleted events.
+    """Prune the history of the job runs with these ids, if they match `where`. Return the number of deleted events.
 
     The rows stay, and so does the record of who requested a slot.
     """

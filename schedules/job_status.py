@@ -1,4 +1,4 @@
-"""The current state of each job for lists: what it is doing, what comes next, and how the last slot ended."""
+"""Reports the current state of each job for lists: what it is doing, its next slot, and how its last slot ended."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ class JobStatus:
     running: int | None
     running_since: datetime | None
     waiting: int
-    # None if retired. Slots during a pause are skipped.
+    # None if the job is retired. While the job is paused, this slot will be skipped.
     next_slot: datetime | None
     # The latest slot that has ended.
     last_outcome: str
@@ -37,7 +37,7 @@ class JobStatus:
 
 
 def of_all() -> Sequence[JobStatus]:
-    """Return declared jobs in the order of the code, then retired ones."""
+    """Return the declared jobs in the order of their declaration, then the retired jobs."""
     rows = {row.name: row for row in ScheduledJob.objects.order_by("name")}
     declared = {job.name: job for job in all_jobs()}
     names = [*declared, *(name for name in rows if name not in declared)]
@@ -55,7 +55,7 @@ def of(name: str) -> JobStatus:
 
 
 def next_slot(times: ScheduledJob | Job) -> datetime:
-    """Return the next slot, also of a job that has no row yet."""
+    """Return the job's next slot, even if the job has no row yet."""
     if isinstance(times, ScheduledJob) and times.pk:
         return firing.next_slot(times)
     return cron.next_slot(times.cron, times.time_zone, clock.now())

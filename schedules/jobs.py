@@ -1,5 +1,5 @@
-"""Declarations of scheduled jobs. `settings.JOBS` names them by dotted path, because apps above
-this one declare them.
+"""Declarations of scheduled jobs. `settings.JOBS` lists them by dotted path, because the apps that declare them import
+this app.
 """
 
 import time
@@ -39,13 +39,13 @@ class Job:
     # Does the work and returns the number of processed rows. It must be safe to repeat, because a run may die half-way.
     function: "Callable[[JobContext], int]"
     max_runtime: timedelta
-    # If several slots are due at once: run only the latest (True), or all in sequence.
+    # If several slots are due at once, run only the latest of them (True) or all in sequence (False).
     coalesce: bool
-    # A slot that could not start for this long is dropped.
+    # A slot that could not start within this time is dropped.
     misfire_grace: timedelta
 
     def __post_init__(self) -> None:
-        # Checked at import: an unreadable schedule would hold up all others.
+        # Check this at import, because an unreadable schedule would hold up all others.
         cron.check(self.cron, self.time_zone)
 
     @property
@@ -66,7 +66,7 @@ class JobContext:
         return self.claim.holder.owner
 
     def why_stop(self) -> str | None:
-        """Return why the job must end, or None while it may go on. A job that supervises a child process uses this."""
+        """Return why the job must end, or None while it may go on. For jobs that supervise a child process."""
         return self.claim.why_stop() or (OVER_TIME if time.monotonic() >= self.until else None)
 
     def go_on(self) -> None:
@@ -74,7 +74,7 @@ class JobContext:
         self.ended(self.why_stop())
 
     def ended(self, reason: str | None) -> None:
-        """Raise the exception that fits a reason of `why_stop`."""
+        """Raise the exception for a reason that `why_stop` has returned."""
         if reason == OVER_TIME:
             seconds = self.job.max_runtime.total_seconds()
             raise JobFailed(

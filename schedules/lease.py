@@ -1,7 +1,7 @@
-"""Elects the worker that looks at the schedules. Correctness does not depend on it.
+"""Elects the worker that looks at the schedules. Correctness does not depend on the election.
 
-With two at once, each slot would still be decided under the lock of its job's row, and claimed by its constraint. Other
-tasks for a single worker use the same function with the single row of a table of their own.
+If two workers looked at once, each slot would still be decided under the lock of its job's row, and claimed under its
+constraint. Other tasks for a single worker also call `take`, each with its own table of a single row.
 """
 
 from datetime import timedelta
@@ -16,7 +16,7 @@ from work.models import Worker
 
 
 def take(owner: str, lease: Any = SchedulerLease) -> bool:
-    """Take the lease if it is free, and renew it after half its time. Return True while this worker has it."""
+    """Take the lease if it is free, and renew it after half its time. Return whether this worker has the lease."""
     now = clock.now()
     rows = lease.objects.filter(pk=lease.ONLY)
     row = rows.first()
@@ -30,11 +30,12 @@ def take(owner: str, lease: Any = SchedulerLease) -> bool:
         return True
     if row.owner == owner and row.expires_at - now > timedelta(seconds=settings.ADE_LEASE_SECONDS / 2):
         return True
-    # An expiry further ahead than any lease was written before a clock was set back, and says nothing about the holder.
+    # An expiry further ahead than a lease can last was written before a clock was set back, so it does not mean that
+    # the holder is alive.
     is_valid = now < row.expires_at < now + timedelta(seconds=2 * settings.ADE_LEASE_SECONDS)
     if row.owner != owner and is_valid and not _has_stopped(row.owner):
         return False
-    # Conditional on the row that was read: another worker may have been quicker.
+    # Update the row only if it is as it was read, because another worker may have been quicker.
     return bool(rows.filter(owner=row.owner, expires_at=row.expires_at).update(owner=owner, expires_at=expires_at))
 
 

@@ -1,7 +1,7 @@
-"""The past and future of each slot of a job, derived from declarations, rows and events.
+"""Reports the state of each slot of a job, past or future, from declarations, rows and events.
 
-Nothing is stored or changed. A slot with a row has the row's state; a slot without one has the state that was decided
-for it. A past slot with neither was missed.
+Nothing is stored or changed. A slot with a row has the state of that row. A slot without a row has the state that was
+decided for it. A past slot with neither a row nor a decision was missed.
 """
 
 from bisect import bisect_left, bisect_right
@@ -26,7 +26,7 @@ from work.models import Event
 
 # Earlier than any slot.
 NEVER = datetime(1, 1, 2, tzinfo=UTC)
-# Decisions are made after their slots, but clocks of workers may differ.
+# A decision about a slot is made after it, but the clocks of workers may differ by up to this much.
 SLACK = timedelta(hours=1)
 SECOND = timedelta(seconds=1)
 # Events per query.
@@ -63,19 +63,19 @@ STATE_OF_DECISION = {
 class Entry:
     slot: datetime
     state: State
-    # False for a run that a person requested outside of the schedule.
+    # False if this is a run that a person requested outside of the schedule.
     is_scheduled: bool = True
     job_run: int | None = None
     started_at: datetime | None = None
     finished_at: datetime | None = None
     rows_processed: int | None = None
-    # The worker that ran it or decided about it.
+    # The worker that ran the slot or decided about it.
     by: str = ""
-    # The person who requested it. Empty for the schedule, and if the record is gone.
+    # The person who requested the run. Empty if it is due by the schedule, or if the record of the request is gone.
     asked_by: str = ""
-    # The slot that it replaces.
+    # The slot that a requested run replaces.
     covers: datetime | None = None
-    # The slot that it was merged into.
+    # The later slot that this slot was merged into.
     into: datetime | None = None
     reason: str = ""
 
@@ -86,9 +86,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Era:
-    """The period between two declarations. The slots after `since`, up to and including `until`,
-    follow its schedule.
-    """
+    """The period in which a declaration was valid. The slots after `since`, up to and including `until`, follow it."""
 
     cron: str
     time_zone: str
@@ -99,8 +97,8 @@ class Era:
 def of(row: ScheduledJob, *, since: datetime | None = None, until: datetime, most: int) -> Sequence[Entry]:
     """Return the newest `most` slots of this range, newest first, with at most seven queries.
 
-    The queries follow the order in which slots change state. So a slot that changes meanwhile is found in its old state
-    or in its new one, and never in neither.
+    The queries follow the order in which slots change state. So a slot that changes meanwhile is never overlooked: it
+    is found in its old state or in its new one.
     """
     now = clock.now()
     row.refresh_from_db()
@@ -123,7 +121,7 @@ def of(row: ScheduledJob, *, since: datetime | None = None, until: datetime, mos
 
 
 def latest(row: ScheduledJob, *, past: int, coming: int) -> Sequence[Entry]:
-    """Return this many past entries and the next slots. Requested runs count as past entries too."""
+    """Return the last `past` entries and the next `coming` slots. Requested runs also count as past entries."""
     until = clock.now()
     if row.retired_at is not None:
         coming = 0
@@ -142,7 +140,7 @@ def eras(row: ScheduledJob) -> Sequence[Era]:
     kinds = (SCHEDULED_JOB_STATES.created, history.REDECLARED, history.RETIRED)
     events = list(_events(row).filter(kind__in=kinds))
     if not any(event.kind != history.RETIRED for event in events):
-        # Its history was deleted, or it began before there was any.
+        # The job's history was deleted, or the job is older than its history.
         return [Era(row.cron, row.time_zone, row.created_at, row.retired_at)]
     ends: list[datetime | None] = [_since(event) for event in events]
     return [
@@ -176,7 +174,7 @@ def _of_due(due: DueSlot) -> Entry:
 
 def _of_job_runs(job_runs: "QuerySet[JobRun]") -> dict[datetime, Entry]:
     rows = {row.pk: row for row in job_runs}
-    # Query by the lowest and highest id: some databases do not accept a list of thousands of ids.
+    # Query by the lowest and highest id, because some databases do not accept a list of thousands of ids.
     between = {"subject_id__gte": min(rows, default=0), "subject_id__lte": max(rows, default=0)}
     requests = dict(request_events().filter(**between).values_list("subject_id", "data")) if rows else {}
     entries = {}
@@ -199,7 +197,7 @@ def _of_job_runs(job_runs: "QuerySet[JobRun]") -> dict[datetime, Entry]:
 
 
 def _of_decisions(row: ScheduledJob, slots: Sequence[datetime]) -> Iterator[tuple[datetime, Entry]]:
-    """Yield the slots that were decided, newest first. The earliest decision about a slot counts."""
+    """Yield those of the slots that were decided, with their entries. The earliest decision about a slot counts."""
     left = sorted(slots)
     if not left:
         return

@@ -13,7 +13,7 @@ class JobRunQuerySet(SubjectQuerySet["JobRun"]):
 
 
 class JobRun(Work):
-    """One execution of a scheduled job for one slot. It is claimed by being inserted."""
+    """One execution of a scheduled job for one slot. A worker claims the slot by inserting this row."""
 
     class Status(models.TextChoices):
         RUNNING = "running"
@@ -29,7 +29,7 @@ class JobRun(Work):
     status = models.CharField(max_length=16, choices=Status.choices, default=Status.RUNNING, editable=False)
     worker_instance = models.CharField(max_length=128, null=True, blank=True)  # noqa: DJ001  # nullable by contract
     rows_processed = models.PositiveBigIntegerField(null=True, blank=True)
-    # Since then its history is a single event.
+    # When the job run's history was replaced with one event.
     pruned_at = models.DateTimeField(null=True, blank=True, editable=False)
 
     objects = JobRunQuerySet.as_manager()
@@ -79,7 +79,7 @@ class ScheduledJob(Subject):
     """The stored state of a declared job, and the subject of its history."""
 
     name = models.CharField(max_length=128, unique=True)
-    # The schedule as declared when a worker last looked. Earlier slots belong to an earlier declaration.
+    # The schedule as declared when a worker last looked. Earlier slots may belong to an earlier declaration.
     cron = models.CharField(max_length=100)
     time_zone = models.CharField(max_length=64)
     # Every slot up to this moment has been decided: handed to the workers, merged, dropped or skipped.
@@ -106,7 +106,7 @@ class ScheduledJob(Subject):
 
 class DueSlotQuerySet(models.QuerySet["DueSlot"]):
     def claimable(self) -> "DueSlotQuerySet":
-        """Return due slots of jobs that are not running, in their order."""
+        """Return the due slots of jobs that are not running, in the order in which workers take them."""
         running = JobRun.objects.filter(status=JobRun.CLAIMED).values("job_name")
         return self.exclude(job_name__in=running).in_turn()
 
@@ -122,11 +122,11 @@ class DueSlot(models.Model):
     job_name = models.CharField(max_length=128)
     scheduled_for = models.DateTimeField()
     due_at = models.DateTimeField(default=clock.now)
-    # The slot is dropped after this moment. None: a requested slot has no deadline.
+    # After this moment the slot is dropped. None for a requested slot, which has no deadline.
     expires_at = models.DateTimeField(null=True, blank=True)
-    # Empty for the schedule.
+    # The person who requested the slot; empty if it is due by the schedule.
     asked_by = models.CharField(max_length=200, blank=True, default="")
-    # The slot that it replaces.
+    # The slot that this one replaces.
     covers = models.DateTimeField(null=True, blank=True)
 
     objects = DueSlotQuerySet.as_manager()
@@ -147,7 +147,7 @@ class DueSlot(models.Model):
 
 
 class SchedulerLease(models.Model):
-    """The single row whose holder looks at the schedules, one of all workers."""
+    """The single row whose holder is the only worker that looks at the schedules."""
 
     ONLY = 1
 

@@ -1,4 +1,4 @@
-"""What people do to scheduled jobs: see `work/operations/previews.py`."""
+"""The operations that people perform on scheduled jobs: see `work/operations/previews.py`."""
 
 from collections.abc import Callable
 

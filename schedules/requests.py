@@ -1,6 +1,6 @@
-"""Requests by people for job runs: now, for one slot, or for a range of slots.
+"""Lets people request job runs: now, for one slot, or for a range of slots.
 
-A request claims nothing itself. It makes slots due, and a worker claims them under the same constraints as any other.
+A request only makes slots due. A worker then claims them under the same constraints as any other slot.
 """
 
 from collections.abc import Sequence
@@ -18,14 +18,14 @@ from schedules.jobs import Job
 from schedules.models import DueSlot, JobRun, ScheduledJob
 from work import clock, wakeups
 
-# The limit per request: a person waits for it, and workers run the slots one after another.
+# Most slots per request, because a person waits for the request, and workers run the slots one after another.
 MOST_AT_ONCE = 1000
 # How far to look back for the last slot before a moment that is not a slot.
 LOOKED_BACK = timedelta(days=366)
 
 
 class NotASlot(Exception):
-    """The moment is not a past slot of the job. `nearest` has slots that would do."""
+    """The moment is not a past slot of the job. `nearest` has slots that can be requested instead."""
 
     def __init__(self, message: str, *nearest: datetime) -> None:
         super().__init__(message)
@@ -50,27 +50,29 @@ class Backfill:
 
 
 def run_now(job: Job, *, actor: str, covers: datetime | None = None) -> DueSlot:
-    """Request a run at this moment, which is not a slot of the schedule. Slots of the schedule still run in their turn.
+    """Request a run now, outside of the schedule. The slots of the schedule still run in their turn.
 
-    `covers` is a slot that this run replaces; its row does not change. Raises NotASlot.
+    `covers` is a slot that this run replaces; the row of that slot does not change. Raises NotASlot.
     """
-    # A slot that has a row may come from a request or from an earlier schedule of the job.
+    # Accept any slot that has a row: it may come from a request or from an earlier schedule of the job.
     if covers is not None and not JobRun.objects.filter(job_name=job.name, scheduled_for=covers).exists():
         _check_past_slot(job, covers)
     now = clock.now()
-    # Slots of the schedule have no microseconds, so this one must.
+    # Slots of the schedule have no microseconds. This slot must have some, so that it never equals one of them.
     slot = now if now.microsecond else now + timedelta(microseconds=1)
     return _request(job, slot, actor, covers)
 
 
 def run_slot(job: Job, slot: datetime, *, actor: str) -> DueSlot:
-    """Request a past slot of the schedule. Raises NotASlot and SlotTaken."""
+    """Request a run for a past slot of the schedule. Raises NotASlot and SlotTaken."""
     _check_past_slot(job, slot)
     return _request(job, slot, actor, None)
 
 
 def preview_backfill(job: Job, first: datetime, last: datetime) -> Backfill:
-    """Return the slots of the range without requesting them. Raises NotASlot if the range is too long or not past."""
+    """Return the slots of the range without requesting them. Raises NotASlot if the range is too long, or not in the
+    past.
+    """
     if last > clock.now() or first > last:
         raise NotASlot(f"The range must lie in the past, not {first.isoformat()} to {last.isoformat()}.")
     slots = []
@@ -103,7 +105,7 @@ def _request(job: Job, slot: datetime, actor: str, covers: datetime | None) -> D
     row = history.introduce(job, actor=actor)
     try:
         with transaction.atomic():
-            # Everything that decides, claims or requests slots of this job locks its row first.
+            # Lock the job's row first, like everything that decides, claims or requests its slots.
             ScheduledJob.objects.select_for_update().get(pk=row.pk)
             if job_run := JobRun.objects.filter(job_name=job.name, scheduled_for=slot).first():
                 raise SlotTaken(job, slot, job_run)

@@ -1,8 +1,9 @@
-"""Uses django-q2 as the store of schedules. Its cluster is never started, and only workers call its scheduler.
+"""Uses django-q2 to store the schedules. Its cluster is never started, and only workers call its scheduler.
 
-Nothing else of it is used: `firing.py` decides what is due, and a slot is claimed by inserting its row. Its scheduler
-uses the host's clock, merges missed slots into the oldest, stops at the first unreadable schedule, and has no time zone
-per schedule. So it only serves as a wake-up, and slots that are due by the database's clock are decided without it too.
+Nothing else of django-q2 is used: `firing.py` decides what is due, and workers claim a slot by inserting its row. The
+scheduler of django-q2 uses the host's clock, merges missed slots into the oldest, stops at the first unreadable
+schedule, and has no time zone per schedule. So it only serves as a wake-up: slots that are due by the database's clock
+are decided even if django-q2 does not report them.
 """
 
 from collections.abc import Iterator
@@ -24,20 +25,20 @@ from schedules.models import JobRun, ScheduledJob
 from work import clock
 from work.sql.contention import be_impatient
 
-# Imported on call: this module belongs to a kind of work, which the web process imports too.
+# Imported only when it is called, because the web process imports this module too, as part of a work type.
 SCHEDULER = "django_q.scheduler.scheduler"
-# The function in its schedules. It only identifies them as ADE's.
+# The function that the rows of django-q2 name. It only identifies them as ADE's.
 FUNCTION = "schedules.firing.fire"
 # How often a worker compares the schedules with the code.
 SYNC_SECONDS = 60.0
-# Decisions further ahead than this came from a wrong clock. A smaller difference resolves itself soon.
+# If slots are decided further ahead than this, a clock was wrong. A smaller difference resolves itself soon.
 AHEAD = timedelta(hours=1)
 
 log = structlog.get_logger(__name__)
 
 
 class Doorbell(Broker):  # type: ignore[misc]  # no type hints
-    """A broker that records which jobs django-q2 would queue a task for, and queues nothing."""
+    """A broker that queues nothing. It only records the jobs for which django-q2 would queue a task."""
 
     def __init__(self, list_key: str | None = None) -> None:
         super().__init__(list_key)
@@ -53,18 +54,18 @@ class Doorbell(Broker):  # type: ignore[misc]  # no type hints
 
 
 class Scheduler:
-    """One worker's part in looking at the schedules."""
+    """Looks at the schedules for one worker, while that worker has the lease."""
 
     def __init__(self) -> None:
         self.synced_at: datetime | None = None
 
     def tick(self, owner: str) -> int:
-        """Return how many slots were handed to the workers. It is 0 also if another worker has the lease."""
+        """Look at the schedules if this worker has the lease. Return how many slots were handed to the workers."""
         if not settings.ADE_SCHEDULES or not lease.take(owner):
             self.synced_at = None
             return 0
         if clock.jumped_within(settings.ADE_LEASE_SECONDS):
-            # A clock was set. For a while it is unknown which one was right.
+            # A clock was set. For a while it is unknown whether the old or the new time is right.
             return 0
         now = clock.now()
         if self.synced_at is None or (now - self.synced_at).total_seconds() >= SYNC_SECONDS:
@@ -96,12 +97,12 @@ def sync(*, actor: str) -> None:
 
 @contextmanager
 def _apart(name: str) -> Iterator[None]:
-    """Log an error of one job instead of failing the others."""
+    """Log an error of one job, so that it does not stop the other jobs."""
     try:
         yield
     except Exception:
         log.exception("schedules.not_looked_at", job=name)
-        # The connection may be in any state.
+        # The error may have left the connection in any state.
         if not connection.in_atomic_block:
             connection.close()
             be_impatient()
@@ -128,7 +129,7 @@ def fire_due(actor: str) -> int:
     _disable_others(rows)
     # Run django-q2's scheduler, and then set its schedules to the next slots.
     bell = Doorbell()
-    # Outside of a transaction, because it begins by closing the connection.
+    # Call django-q2 outside of a transaction, because it begins by closing the connection.
     import_string(SCHEDULER)(broker=bell)
     be_impatient()
     for row in due:
@@ -144,15 +145,15 @@ def fire_due(actor: str) -> int:
 
 
 def _disable_others(rows: list[ScheduledJob]) -> None:
-    """Disable all schedules except ADE's own in their expected form.
+    """Disable all schedules of django-q2 except those that are exactly as ADE writes them.
 
-    For any other schedule, django-q2 might call its function in this process (`sync`), or walk through every minute
-    since a year long ago.
+    For any other schedule, django-q2 might call the schedule's function in this process (`sync`), or step through every
+    minute since a year long ago.
     """
     ours: list[int] = []
     for row in rows:
         with _apart(row.name):
-            # Ignore next_run: if it rings too early, nothing is due.
+            # Ignore next_run: if a schedule rings too early, nothing is due.
             columns = {column: value for column, value in _columns(row).items() if column != "next_run"}
             schedules = Schedule.objects.filter(name=row.name, **columns).order_by("id")
             ours += schedules.values_list("pk", flat=True)[:1]
@@ -167,13 +168,13 @@ def _write_schedule(row: ScheduledJob) -> None:
         return
     with transaction.atomic():
         columns = _columns(ScheduledJob.objects.select_for_update().get(pk=row.pk))
-        # Names are not unique in django-q2. The first row is used, the others are deleted.
+        # Schedule names are not unique in django-q2. Keep the first row and delete the others.
         first, *others = [*schedules.all()] or [Schedule(name=row.name)]
         Schedule.objects.filter(pk__in=[other.pk for other in others]).delete()
         for column, value in columns.items():
             setattr(first, column, value)
         first.save()
-        # A new row computes its own next_run, in UTC.
+        # A new row computes its own next_run, in UTC, so write the column afterwards.
         Schedule.objects.filter(pk=first.pk).update(next_run=columns["next_run"])
 
 

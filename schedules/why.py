@@ -1,7 +1,7 @@
 """Explains why a job's slot has not started: see `work/why.py`.
 
-For a due slot the gates are the conditions of its claim. For a job without one they say whether a worker will make one
-due.
+For a due slot, the gates are the conditions of its claim. For a job without a due slot, the gates say whether a worker
+will make its next slot due.
 """
 
 from datetime import datetime
@@ -38,9 +38,9 @@ def explain(row: ScheduledJob) -> Explanation:
 
 
 def explain_due(due: DueSlot) -> Explanation:
-    """Explain a slot as it was when it was read. It may have started since."""
+    """Explain a due slot as it was when `due` was read. It may have started since."""
     crew, row = LiveWorkers.now(), ScheduledJob.objects.filter(name=due.job_name).first()
-    # The number of jobs with a slot ahead of this one. Each can have only one claimed.
+    # Count jobs with a slot ahead of this one, not slots, because only one slot of each job can be claimed.
     others = [job.name for job in all_jobs() if job.name != due.job_name]
     slots = _without_lapsed(DueSlot.objects.claimable().filter(_before(due), job_name__in=others))
     ahead = len(set(slots.values_list("job_name", flat=True)[: why.MOST_COUNTED]))
@@ -62,14 +62,14 @@ def explain_due(due: DueSlot) -> Explanation:
 
 
 def _of_code(name: str) -> Gate:
-    """Return the gate for the declaration: workers only claim slots of jobs that they declare."""
+    """Return the gate for the job's declaration: workers only claim slots of jobs that their code declares."""
     if is_declared(name):
         return Gate("code", False, "The code declares the job.")
     return Gate("code", True, f"The code no longer declares a job named {name}.")
 
 
 def _of_scheduler(crew: LiveWorkers) -> Gate:
-    """Return the gate for a worker that looks at the schedules."""
+    """Return the gate that blocks unless some worker looks at the schedules."""
     lease = SchedulerLease.objects.filter(expires_at__gt=clock.now()).first()
     data = {"holder": lease.owner if lease else None, "ade_schedules": settings.ADE_SCHEDULES}
     if lease:
@@ -108,7 +108,7 @@ def _of_job(name: str, due: DueSlot | None) -> Gate:
         by = why.by(running.lease_owner, running.started_at)
         message = f"Its slot for {_at(running.scheduled_for)} is running as job run {running.pk}, claimed {by}."
         data = {"id": running.pk, "slot": running.scheduled_for, "by": running.lease_owner}
-        # A slot that is not due yet does not wait for the running one.
+        # A slot that is not due yet does not wait for the running job run.
         return Gate("job", due is not None, message, f"job_run {running.pk}", running.started_at, data)
     if due:
         earlier = _without_lapsed(DueSlot.objects.filter(_before(due), job_name=due.job_name))

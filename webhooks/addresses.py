@@ -1,4 +1,6 @@
-"""Decides which receivers are allowed: on the internet with TLS, or in networks that the operator lists."""
+"""Decides which receivers are allowed: those on the internet if they use TLS, and those in networks that the operator
+lists.
+"""
 
 from django.conf import settings
 

@@ -16,7 +16,7 @@ from workspaces.permissions import OperatedAdmin, WorkspaceFilter, roles_of
 
 
 class AdministeredAdmin(OperatedAdmin):
-    """Visible to admins of the workspace only, because the path of a webhook's URL may be a secret."""
+    """Base for pages that only admins of the workspace see, because the path of a webhook's URL may be a secret."""
 
     def get_queryset(self, request: HttpRequest) -> Any:
         mine = Workspace.objects.administered_by(request.user)

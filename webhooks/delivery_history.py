@@ -1,11 +1,11 @@
-"""The history of deliveries, for the people who look after webhooks."""
+"""Reads the history of deliveries, for the people who look after webhooks."""
 
 from typing import Any
 
 from webhooks.models import Delivery
 from work.models import Event
 
-# The latest events of a delivery that are shown.
+# How many of the latest events of a delivery are shown.
 MOST_EVENTS = 100
 
 

@@ -11,7 +11,7 @@ from webhooks.models import Delivery, Webhook, WebhookTail
 from work import failpoints
 from work.tail import EventRow, Position, Tail
 
-# Reads per call; the next tick continues.
+# Most reads per call; the next tick continues.
 MOST_READS = 20
 
 log = structlog.get_logger(__name__)
@@ -47,12 +47,12 @@ class Follower:
 
     def _write(self, tail: Tail, events: list[EventRow], owner: str) -> int:
         position = tail.position.to_text()
-        # If there are more gaps than the text can hold, the text stays the same, whatever was read.
+        # If there are more gaps than the text can hold, the position stays the same even though events were read.
         if position == self._written and not events:
             return 0
         with transaction.atomic():
-            # Guarded by the position that we started from: another worker may follow by now, or the position may have
-            # been reset.
+            # Update only from the position that we started at: another worker may follow the events by now, or the
+            # position may have been reset.
             mine = WebhookTail.objects.filter(pk=WebhookTail.ONLY, owner=owner, position=self._written)
             if not mine.update(position=position):
                 log.info("webhooks.follower_replaced", owner=owner)
@@ -68,7 +68,7 @@ def _deliver(events: list[EventRow]) -> int:
     if not events:
         return 0
     webhooks = list(Webhook.objects.there().only("workspace_id", "topics", "created_at"))
-    # Some events may be read twice, so existing deliveries are skipped. `webhook_id__in` is there for the index, which
+    # Some events may be read twice, so existing deliveries are skipped. `webhook_id__in` is needed for the index, which
     # starts with that column.
     existing = Delivery.objects.filter(
         webhook_id__in=[webhook.pk for webhook in webhooks], event_id__in=[event.id for event in events], resend_of=None

@@ -1,5 +1,5 @@
-"""The actions of people on webhooks, from all interfaces. Each is recorded in the history of the webhook with its
-actor.
+"""The actions that people perform on webhooks, for all interfaces. Each action is recorded with its actor in the
+webhook's history.
 """
 
 from collections.abc import Iterable, Mapping
@@ -20,7 +20,7 @@ LONGEST_NAME = 100
 
 
 class ActionRefused(Exception):
-    """The action is refused. The code is for programs and stable; the message is for people."""
+    """The action is refused. The code never changes and is for programs; the message is for people."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
@@ -28,7 +28,7 @@ class ActionRefused(Exception):
 
 
 def add(workspace: Workspace, name: str, url: str, topics: Iterable[str], *, actor: str) -> tuple[Webhook, str]:
-    """Create a webhook and return it with its secret, to be shown once. Raises Refused."""
+    """Create a webhook and return it with its secret, to be shown once. Raises ActionRefused."""
     values = validate({"name": name, "url": url, "topics": topics})
     try:
         with transaction.atomic():
@@ -38,7 +38,7 @@ def add(workspace: Workspace, name: str, url: str, topics: Iterable[str], *, act
 
 
 def change(webhook: Webhook, values: Mapping[str, Any], *, actor: str) -> bool:
-    """Return False if the webhook was removed. Raises Refused."""
+    """Change the name, URL or topics. Return False if the webhook was removed. Raises ActionRefused."""
     valid = validate(values)
     changed = {name: value for name, value in valid.items() if getattr(webhook, name) != value}
     try:
@@ -63,8 +63,8 @@ def remove(webhook: Webhook, *, actor: str) -> Outcome:
 
 def rotate(webhook: Webhook, *, drop: str | None = None, actor: str) -> str | None:
     """Create a new secret and return it, to be shown once. Return None if another request has just rotated it, or if
-    the webhook was removed. Raises Refused if two secrets are valid and `drop` doesn't say which one ends, because
-    receivers may use either.
+    the webhook was removed. Raises ActionRefused if two secrets are valid and `drop` doesn't say which of them ends,
+    because receivers may use either.
     """
     if drop is None and webhook.is_earlier_good(clock.now()):
         raise ActionRefused(
@@ -80,7 +80,7 @@ def ping(webhook: Webhook, *, actor: str) -> Delivery:
 
 
 def resend(delivery: Delivery, *, actor: str) -> Delivery:
-    """Raises Refused if the webhook was removed."""
+    """Create a new delivery of the same event. Raises ActionRefused if the webhook was removed."""
     if not Webhook.objects.there().filter(pk=delivery.webhook_id).exists():
         raise ActionRefused(
             "conflict", f"Webhook {delivery.webhook_id} was removed. Its deliveries cannot be sent again."
@@ -89,7 +89,7 @@ def resend(delivery: Delivery, *, actor: str) -> Delivery:
 
 
 def validate(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the name, URL and topics, as far as they are given, as they are stored. Raises Refused."""
+    """Return the given name, URL and topics in the form in which they are stored. Raises ActionRefused."""
     valid = dict(values)
     if "name" in values:
         valid["name"] = name = one_line(values["name"])

@@ -2,7 +2,7 @@
 
 from work.invariants import DEFECT, RESCUE_SECONDS, Invariant
 
-# Generous, so that a due delivery can wait for slow receivers.
+# Generous, because a due delivery may have to wait for slow receivers.
 TURN_SECONDS = 900
 
 INVARIANTS = (

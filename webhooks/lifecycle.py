@@ -84,8 +84,9 @@ def add(workspace: Workspace, name: str, url: str, topics: Sequence[str], *, act
     secret, columns = _new_secret()
     values = {"workspace_id": workspace.pk, "name": name, "url": url, "topics": list(topics), **columns}
     with transaction.atomic():
-        # Without webhooks, events are not followed. The first webhook moves the position to now, before it is created,
-        # so that the position precedes all later events. The lock makes concurrent first webhooks wait for each other.
+        # While there are no webhooks, events are not followed. So the position is moved to now just before the first
+        # webhook is created, and all later events are followed. The lock makes requests that create a first webhook
+        # wait for each other.
         WebhookTail.objects.get_or_create(pk=WebhookTail.ONLY)
         WebhookTail.objects.select_for_update().get(pk=WebhookTail.ONLY)
         if not Webhook.objects.there().exists():
@@ -125,8 +126,8 @@ def resume(webhook_id: int, *, actor: str) -> bool:
 
 
 def rotate(webhook: Webhook, *, drop: str = EARLIER, actor: str) -> str | None:
-    """Create a new secret and return it, to be shown once. The previous one stays valid for a while; if two are valid
-    now, `drop` ends one of them at once. Return None if another request has just rotated the secret.
+    """Create a new secret and return it, to be shown once. The previous secret stays valid for a while. If two are
+    valid now, the one that `drop` names ends at once. Return None if another request has just rotated the secret.
     """
     secret, columns = _new_secret()
     now = clock.now()
@@ -221,7 +222,7 @@ def fail_for_good(claim: Claim, status: int, message: str, data: Data) -> bool:
 
 
 def rescue(lost: LostClaim) -> str | None:
-    """Recover a lost delivery: back to the queue, because it is unknown whether it was sent; failed if its attempts
+    """Queue a delivery again whose worker is gone, because it is unknown whether it was sent. Fail it if its attempts
     are used up.
     """
     attempts, guards = F("attempts") + lost.losses, {"attempts__lt": ATTEMPTS - lost.losses}
@@ -234,7 +235,7 @@ def rescue(lost: LostClaim) -> str | None:
 
 
 def drop(which: Q, why: str, *, actor: str) -> Iterator[int]:
-    """Fail waiting deliveries without sending them. Yields the number of rows after each short transaction."""
+    """Fail waiting deliveries without sending them. Yield the number of rows after each short transaction."""
     values: dict[str, Any] = {"message": why, "failure_type": "DROPPED", "error_message": why}
 
     def drop_batch(ids: list[int]) -> Mapping[str, int]:

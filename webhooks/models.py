@@ -40,7 +40,7 @@ class WebhookQuerySet(SubjectQuerySet["Webhook"]):
 
 
 class Webhook(Subject):
-    """A URL that gets the outcomes of a workspace's work."""
+    """A URL that is notified of the outcomes of a workspace's work."""
 
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="webhooks")
     name = models.CharField(max_length=100)
@@ -49,9 +49,9 @@ class Webhook(Subject):
     topics = models.JSONField(default=list)
     # The secret is derived from this salt and SECRET_KEY; the secret itself is not stored.
     salt = models.CharField(max_length=64, editable=False)
-    # Hash of the secret, to notice if SECRET_KEY has changed.
+    # Hash of the secret, which shows whether SECRET_KEY has changed.
     secret_sha256 = models.CharField(max_length=64, editable=False)
-    # The same for the previous secret, which also signs deliveries until it expires.
+    # The salt and hash of the previous secret, which also signs deliveries until it expires.
     earlier_salt = models.CharField(max_length=64, blank=True, default="", editable=False)
     earlier_sha256 = models.CharField(max_length=64, blank=True, default="", editable=False)
     earlier_expires_at = models.DateTimeField(null=True, blank=True, editable=False)
@@ -109,8 +109,8 @@ class DeliveryQuerySet(SubjectQuerySet["Delivery"]):
         return self.select_related("webhook__workspace")
 
     def claimable(self, now: Any) -> "DeliveryQuerySet":
-        """Return due deliveries, at most one at a time per webhook, so that a slow receiver doesn't delay the
-        others.
+        """Return due deliveries of webhooks that are not sending one, so that a slow receiver doesn't delay other
+        receivers.
         """
         due = self.filter(status=Delivery.Status.QUEUED, next_attempt_at__lte=now)
         due = due.filter(webhook__paused_at__isnull=True, webhook__removed_at__isnull=True)
@@ -191,8 +191,8 @@ class Delivery(Work):
 
 
 class WebhookTail(models.Model):
-    """How far the table of events has been read for webhooks. There is one row, and the worker that holds its lease
-    reads on.
+    """The single row that stores how far the table of events has been read for webhooks. The worker that holds its
+    lease reads on.
     """
 
     ONLY = 1

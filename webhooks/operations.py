@@ -1,4 +1,4 @@
-"""What people do to webhooks and their deliveries: see `work/operations/previews.py`."""
+"""The operations that people perform on webhooks and their deliveries: see `work/operations/previews.py`."""
 
 from collections.abc import Callable
 

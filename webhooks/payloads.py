@@ -1,4 +1,6 @@
-"""Builds the payloads of deliveries: what ended, how, and links to more. They never include contents of documents."""
+"""Builds the payloads of deliveries: what ended, how it ended, and links to details. Payloads never include the
+contents of documents.
+"""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
@@ -13,7 +15,7 @@ from webhooks.models import PING, Topic, Webhook
 from work.operations import encoding
 from work.tail import EventRow
 
-# The events that end something, with their topics.
+# The events that end a piece of work, with their topics.
 TOPICS = {
     ("run", "RUN_SUCCEEDED"): Topic.RUN_SUCCEEDED,
     ("run", "RUN_FAILED"): Topic.RUN_FAILED,
@@ -25,7 +27,7 @@ TOPICS = {
     ("document", "DOCUMENT_FAILED"): Topic.DOCUMENT_FAILED,
 }
 _TIMES = ("created_at", "started_at", "finished_at")
-# Further links, with the column that has the ID of their target.
+# Further links, each with the column that has the ID of its target.
 _LINKS = {"configuration": "configuration_id", "document": "input_document_id"}
 # For each kind of subject: its model, the column of its workspace, and the columns of its payload.
 _SUBJECTS: dict[str, tuple[type[Model], str, tuple[str, ...]]] = {

@@ -1,5 +1,5 @@
-"""Sends one delivery. If a worker dies on the way, the delivery may be sent twice; the receiver recognises it by its
-headers.
+"""Sends one delivery. If the worker dies meanwhile, the delivery may be sent twice; its headers let the receiver
+recognise that.
 """
 
 import json
@@ -26,7 +26,7 @@ class NotAccepted(Exception):
     ) -> None:
         super().__init__(message)
         self.seconds, self.posted = seconds, posted
-        # Set if another attempt can't succeed.
+        # Set only if another attempt can't succeed.
         self.failure_type = failure_type
 
 

@@ -16,12 +16,12 @@ from work.models import Event
 from work.pruning import Batch, days_before_now, in_batches
 from work.sql import guards
 
-# Limit of one call, because the other tasks of the worker wait for it.
+# Time limit of one call, because the worker's other tasks wait for it.
 SECONDS_AT_ONCE = 0.5
 
 
 def maintain_deliveries(turn: JobContext) -> int:
-    """Delete and drop deliveries. Return how many rows were deleted or moved. If it is interrupted, the next slot
+    """Delete and drop deliveries. Return how many rows were deleted or moved. If this is interrupted, the next slot
     continues.
     """
     changed = 0
@@ -37,7 +37,7 @@ def maintain_deliveries(turn: JobContext) -> int:
         for batch in purge(days):
             changed += sum(batch.gone.values())
             turn.go_on()
-    # In case a wake-up was lost; workers also poll at every tick.
+    # Wake the workers in case a wake-up was lost, although they also poll at every tick.
     if Delivery.objects.claimable(clock.now()).exists():
         wakeups.ring(lifecycle.DELIVERY_STATES.kind)
     return changed

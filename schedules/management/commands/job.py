@@ -44,7 +44,7 @@ COLUMNS = (
 JOBS_SHOWN = ("name", "about", "schedule", "next_slot", "state", "last_outcome", "last_success")
 RUNS_SHOWN = ("id", "job_name", "scheduled_for", "status", "finished_at", "rows_processed", "error_message")
 SLOTS_SHOWN = ("slot", "state", "job_run", "started_at", "finished_at", "rows_processed", "by", "told")
-# The default number of coming slots in `ledger`.
+# The default number of future slots in `ledger`.
 COMING = 3
 HINT = "`manage.py job list` shows them"
 
@@ -188,7 +188,7 @@ class Command(NounCommand):
 
 def _wait_for(due: DueSlot) -> JobRun:
     while True:
-        # Check this first: if the slot has been claimed since, its row is found below.
+        # Check for the due slot first: if a worker claims it after this, the job run is found below.
         is_waiting = DueSlot.objects.filter(pk=due.pk).exists()
         job_run = JobRun.objects.filter(job_name=due.job_name, scheduled_for=due.scheduled_for).first()
         if job_run and job_run.finished_at:
@@ -225,7 +225,7 @@ def _job(name: str) -> Job:
 
 
 def _row_of(name: str) -> ScheduledJob:
-    """Return the row of a job. A job that no worker has seen yet gets an unsaved one; retired jobs are found too."""
+    """Return the row of a job, which may be retired. For a job that no worker has seen yet, return an unsaved row."""
     if row := ScheduledJob.objects.filter(name=name).first():
         return row
     job = _job(name)
