@@ -1,4 +1,4 @@
-"""Computes how long a job waits before its next attempt."""
+"""Computes how long to wait before a job or an external service is tried again."""
 
 import random
 

@@ -94,7 +94,7 @@ class Blobs(AzureStorage):  # type: ignore[misc]  # ships no types
         return self._properties(name).last_modified
 
     def delete(self, name: str) -> None:
-        """Delete a blob. A missing blob is ignored, as a missing local file is. Folders are never stored themselves."""
+        """Delete a blob. A missing blob is ignored, as a missing local file is. Folders exist only as parts of keys."""
         try:
             with _as_local(name):
                 self._blob(name).delete_blob(timeout=self.timeout)

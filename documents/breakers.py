@@ -88,7 +88,7 @@ def record_probe(service: OutsideService, claim: Claim) -> None:
 
 
 def record_failure(name: str, message: str, *, retry_after: float | None, opens: bool) -> bool:
-    """Record a failed call. Return whether it counts as an attempt: not if the service was already known to be away.
+    """Record a failed call. Return whether it counts as an attempt. It does not if the service was known to be away.
 
     With `opens`, the failure reveals an outage. Other failures, such as a wrong answer, may concern a single document.
     """

@@ -32,7 +32,8 @@ from work.processes.warm import Pool, Started, Warm
 EXTRACTOR, EMBEDDER = "extractor", "embedder"
 # The PROGRAM of each package is the code that starts it.
 _PACKAGES: dict[str, ModuleType] = {EXTRACTOR: ade_extractor, EMBEDDER: ade_embedder}
-# Several worker threads work at once. If libraries started one thread per core in each, these would compete.
+# Limit libraries to one thread per process. Several programs run at once, one for each worker thread, and would compete
+# if each started one thread per core.
 VARIABLES = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "RAYON_NUM_THREADS": "1"}
 
 log = structlog.get_logger(__name__)
@@ -116,7 +117,7 @@ def _run_forked(warm: Warm, program: str, arguments: Sequence[str], **options: U
                 on_output=options["on_output"],
             )
     except CannotStart as error:
-        # Run the program cold, which does not need the warm process. That ends when it is given back.
+        # Start the program cold, which needs no warm process. The warm process ends when it is given back.
         log.warning("children.not_forked", program=program, error=str(error))
         return cold(program, arguments, **options)
     with child:
@@ -126,7 +127,7 @@ def _run_forked(warm: Warm, program: str, arguments: Sequence[str], **options: U
 
 @contextmanager
 def _single_order(arguments: Sequence[str]) -> Iterator[IO[bytes]]:
-    """Yield a file that contains one order. At the end of the file, the forked process stops."""
+    """Yield a file that contains one order. The forked process ends when it reaches the end of this file."""
     with TemporaryFile() as orders:
         orders.write(json.dumps(list(arguments)).encode() + b"\n")
         orders.seek(0)

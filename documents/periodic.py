@@ -74,7 +74,7 @@ def sweep_blobs(_owner: str = "") -> int:
 
 
 def sweep_outputs(_owner: str = "") -> int:
-    """Remove stage outputs that were not removed when their job ended, once that is at least a day ago."""
+    """Remove stage outputs of jobs that ended at least a day ago, if they were not removed when the job ended."""
     names: list[str] = []
     with suppress(FileNotFoundError):
         names = sorted(default_storage.listdir(outputs.ROOT)[0])
@@ -104,7 +104,7 @@ def tidy(_owner: str = "") -> int:
 
 
 def keys_below(folder: str, pattern: re.Pattern[str]) -> Iterator[str | None]:
-    """Yield the keys that match. Yield None for every other key, because it takes time too and must count."""
+    """Yield the keys that match. Yield None for every other key, because it takes time and counts towards the batch."""
     return (key if key and pattern.fullmatch(key) else None for key in files.walk(folder))
 
 
