@@ -47,7 +47,7 @@ class DocumentAdmin(OperatedAdmin):
         return super().render_change_form(request, context, *args, **kwargs)
 
     def add_view(self, request: HttpRequest, form_url: str = "", extra_context: Any = None) -> HttpResponse:
-        """Like Django's add view, but without a transaction, because a file is stored before the row is written."""
+        """Like Django's add view, but without a transaction, because the file is stored before the row is written."""
         if not self.has_add_permission(request):
             raise PermissionDenied
         is_again, is_sent = "again" in request.POST, request.method == "POST"
@@ -66,7 +66,7 @@ class DocumentAdmin(OperatedAdmin):
 
     @admin.display(description="stored as")
     def stored_as(self, document: Document) -> str:
-        # No link: stored files are only served by the view that sets the download headers.
+        # Show the key without a link: only the download view may serve files, because it sets the headers.
         return document.file.name or ""
 
     @admin.display(description="file")
@@ -154,7 +154,7 @@ class StageAdmin(ScopedAdmin, SubjectAdmin):
 
 @admin.register(OutsideService)
 class OutsideServiceAdmin(ReadOnlyAdmin):
-    """External services and whether they answer. Documents wait for a service that does not."""
+    """External services and whether they answer. Documents wait while the service that they need does not answer."""
 
     list_display = ["name", "away_since", "next_try_at", "failures", "message"]
     fields = ["name", "away_since", "next_try_at", "asked_until", "failures", "message"]

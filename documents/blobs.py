@@ -1,7 +1,7 @@
-"""Stores files in a container of Azure Blob Storage, with the behaviour of local files.
+"""Stores files in a container of Azure Blob Storage, and behaves like storage for local files.
 
-A missing file raises FileNotFoundError. Every other problem raises an OSError whose message contains no keys or links.
-Nothing is retried here, because the caller knows when to try again.
+A missing file raises FileNotFoundError. Every other problem raises an OSError whose message contains no access keys and
+no links. Nothing is retried here, because the caller knows when to try again.
 """
 
 import errno
@@ -26,9 +26,9 @@ from storages.backends.azure_storage import AzureStorage
 
 CONNECT_SECONDS = 5
 READ_SECONDS = 30
-# Bytes per request, which are also held in memory.
+# Bytes per request. This many bytes are also held in memory.
 BLOCK_BYTES = 4 << 20
-# Keys per page of a listing. The service returns no more at once.
+# Keys per page of a listing, the most that the service returns at once.
 PAGE_KEYS = 5000
 
 
@@ -49,8 +49,8 @@ class Blobs(AzureStorage):  # type: ignore[misc]  # ships no types
         )
 
     def fetch(self, name: str) -> IO[bytes]:
-        """Return the whole blob as a file, which is held on disk if it is large."""
-        # Use the directory for uploads, because the default temporary directory may be in memory.
+        """Return the whole blob as a temporary file. A large blob is kept on disk, a small one in memory."""
+        # Use the directory for uploads: the default temporary directory may be in memory.
         file = SpooledTemporaryFile(max_size=BLOCK_BYTES, dir=settings.FILE_UPLOAD_TEMP_DIR)  # noqa: SIM115 - the caller closes it
         try:
             with _as_local(name):
@@ -94,7 +94,7 @@ class Blobs(AzureStorage):  # type: ignore[misc]  # ships no types
         return self._properties(name).last_modified
 
     def delete(self, name: str) -> None:
-        """Delete a blob; a missing one is ignored, as for local files. Folders exist only through their files."""
+        """Delete a blob. A missing blob is ignored, as a missing local file is. Folders exist only as parts of keys."""
         try:
             with _as_local(name):
                 self._blob(name).delete_blob(timeout=self.timeout)
@@ -118,7 +118,7 @@ class Blobs(AzureStorage):  # type: ignore[misc]  # ships no types
             )
 
     def link(self, key: str, disposition: str, content_type: str, *, seconds: int) -> str | None:
-        """Return a link that reads only this blob. The response headers that it sets are signed as well."""
+        """Return a link that can only read this blob. The link's signature also covers the response headers."""
         self._properties(key)
         headers = {
             "content_disposition": disposition,
@@ -140,7 +140,7 @@ class Blobs(AzureStorage):  # type: ignore[misc]  # ships no types
             return bool(self.client.get_container_properties(timeout=self.timeout).public_access)
 
     def _blob(self, name: str) -> Any:
-        # The service does not resolve "..", so a key that validation changes is refused.
+        # Refuse keys that validation would change: the service does not resolve "..".
         if self._get_valid_path(name) != name:
             raise SuspiciousFileOperation(f"{name!r} is not the key of a file.")
         return self.client.get_blob_client(name)
@@ -151,9 +151,9 @@ class Blobs(AzureStorage):  # type: ignore[misc]  # ships no types
 
 
 class BlobFile(File):  # type: ignore[type-arg]  # takes none at run time
-    """A blob that was fetched when it was opened, so that a missing one fails there like a local file.
+    """A blob that is fetched when it is opened, so that a missing blob fails on opening, as a missing local file does.
 
-    It can be reopened.
+    A closed BlobFile can be opened again.
     """
 
     def __init__(self, blobs: Blobs, name: str) -> None:
@@ -169,7 +169,7 @@ class BlobFile(File):  # type: ignore[type-arg]  # takes none at run time
 
 @contextmanager
 def _as_local(name: str) -> Iterator[None]:
-    """Convert the client's errors to OSError and drop their context, which contains URLs that may carry a signature."""
+    """Convert the client's errors to OSError. Drop their context: it contains URLs, which may include a signature."""
     try:
         yield
     except AzureError as error:
@@ -177,7 +177,7 @@ def _as_local(name: str) -> Iterator[None]:
 
 
 def _describe(error: AzureError) -> tuple[int, str]:
-    """Return an errno, from which Python derives the subclass of OSError, and a message for people."""
+    """Return an errno and a message for people. Python derives the subclass of OSError from the errno."""
     if isinstance(error, ServiceRequestTimeoutError | ServiceResponseTimeoutError):
         return errno.ETIMEDOUT, "the blob service did not answer in time"
     if isinstance(error, ServiceRequestError):
@@ -190,7 +190,7 @@ def _describe(error: AzureError) -> tuple[int, str]:
     if code == "BlobNotFound":
         return errno.ENOENT, "the blob does not exist"
     if code == "ContainerNotFound":
-        # This says nothing about the blob, so it must not look like a missing file.
+        # A missing container must not look like a missing file: the blob itself may exist.
         return errno.EIO, "the container does not exist"
     if code in ("BlobAlreadyExists", "ContainerAlreadyExists"):
         return errno.EEXIST, "it already exists"

@@ -1,8 +1,9 @@
 """Circuit breakers: all workers stop calling an external service that does not answer.
 
-The failure that reveals the outage counts as an attempt of its job. Afterwards no stage that needs the service is
-claimed, so nothing is counted. When `next_try_at` has come, one stage at a time tries the service again, and a failure
-does not count either. The first answer releases all other stages. All state is in the table `outside_services`.
+The failure that reveals the outage counts as an attempt of its job. Afterwards, no stage that needs the service is
+claimed, so no attempts are counted. From `next_try_at` on, one stage at a time tries the service again, and its failure
+does not count as an attempt either. The first answer releases all waiting stages. The table `outside_services` holds
+all state.
 """
 
 from datetime import timedelta
@@ -20,7 +21,7 @@ from work import clock, wakeups
 from work.changes import Claimable
 from work.claims import Claim
 
-# The stages that call each service. Only PDFs and images are read by a service.
+# Which stages call which service. A service reads only PDFs and images.
 NEEDS = {
     DOCUMENT_INTELLIGENCE.service: Q(name=Stage.Name.EXTRACT)
     & (Q(job__document__content_type="application/pdf") | Q(job__document__content_type__startswith="image/")),
@@ -31,7 +32,7 @@ log = structlog.get_logger(__name__)
 
 
 def away() -> dict[str, OutsideService]:
-    """Return the services that the settings use and that do not answer, by name."""
+    """Return, by name, the services that are enabled in the settings and do not answer."""
     names = [DOCUMENT_INTELLIGENCE.service] if settings.ADE_EXTRACTOR == "azure" else []
     names += [OPENAI.service] if settings.ADE_EMBEDDER == "openai" else []
     if not names:
@@ -41,9 +42,9 @@ def away() -> dict[str, OutsideService]:
 
 @cache
 def claimable_without(services: frozenset[str]) -> Claimable:
-    """Return a query for the stages that need none of these services.
+    """Return a function that queries the claimable stages that need none of these services.
 
-    The function is cached, because its SQL is kept under the identity of the function.
+    The result is cached, because the compiled SQL is stored under the identity of the returned function.
     """
     if not services:
         return Stage.objects.claimable
@@ -52,23 +53,23 @@ def claimable_without(services: frozenset[str]) -> Claimable:
 
 @cache
 def claimable_with(service: str) -> Claimable:
-    """Return a query for the stages that need this service.
+    """Return a function that queries the claimable stages that need this service.
 
-    Stages that have already called it without success come last, because their document may be the cause.
+    Stages that have already called the service without success come last, because their document may be the cause.
     """
     order = ("postponements", "created_at", "id")
     return lambda now: Stage.objects.claimable(now).filter(NEEDS[service]).order_by(*order)
 
 
 def waiting(services: frozenset[str]) -> "QuerySet[Stage]":
-    """Return the stages that wait for one of these services to answer."""
+    """Return the stages that wait for any of these services to answer."""
     return Stage.objects.claimable(clock.now()).filter(_needs(services))
 
 
 def lock_due(service: OutsideService) -> bool:
     """Return whether this transaction may probe the service.
 
-    True means that the probe is due, that no other is running, and that the row of the service is now locked.
+    True means that a probe is due, that no other probe is running, and that the service's row is now locked.
     """
     rows = OutsideService.objects.filter(pk=service.pk, away_since__isnull=False, next_try_at__lte=clock.now())
     skip = connection.features.has_select_for_update_skip_locked
@@ -77,7 +78,7 @@ def lock_due(service: OutsideService) -> bool:
 
 
 def is_probed(service: OutsideService) -> bool:
-    """Return whether a stage is probing the service. If its worker dies, the lost stage ends the probe."""
+    """Return whether a stage is probing the service. If the worker dies, recovery of that stage ends the probe."""
     probe = {"pk": service.probe_id, "claim_token": service.probe_token, "status": Stage.Status.RUNNING}
     return service.probe_id is not None and Stage.objects.filter(**probe).exists()
 
@@ -87,9 +88,9 @@ def record_probe(service: OutsideService, claim: Claim) -> None:
 
 
 def record_failure(name: str, message: str, *, retry_after: float | None, opens: bool) -> bool:
-    """Record a failed call. Return False if the service was known to be away; then the call is not an attempt.
+    """Record a failed call. Return whether it counts as an attempt. It does not if the service was known to be away.
 
-    With `opens`, the failure shows an outage. Other failures, such as a wrong answer, may concern a single document.
+    With `opens`, the failure reveals an outage. Other failures, such as a wrong answer, may concern a single document.
     """
     if not opens and not OutsideService.objects.filter(name=name, away_since__isnull=False).exists():
         return True
@@ -98,7 +99,7 @@ def record_failure(name: str, message: str, *, retry_after: float | None, opens:
         row = OutsideService.objects.select_for_update().get(name=name)
         now = clock.now()
         was_away = row.away_since is not None
-        # A request that started before the outage was known adds nothing new.
+        # A failure before `next_try_at` is from a request that started before the outage was known. Do not count it.
         if row.next_try_at is None or row.next_try_at <= now:
             row.failures += 1
             longest = settings.ADE_SERVICE_PROBE_SECONDS
@@ -118,7 +119,7 @@ def record_failure(name: str, message: str, *, retry_after: float | None, opens:
 def record_answer(name: str) -> None:
     """Record an answer and release all waiting stages, unless the service asked for a pause that is not over."""
     rows = OutsideService.objects.filter(name=name, away_since__isnull=False)
-    # Read first, because on SQLite even an update without effect waits for the write lock.
+    # Read first, because on SQLite even an update that changes no row waits for the write lock.
     if not rows.exists():
         return
     over = Q(asked_until__isnull=True) | Q(asked_until__lte=clock.now())

@@ -1,7 +1,7 @@
 """Runs the programs that read documents and embed texts, in limited child processes.
 
-Each worker keeps one warm copy of each program per worker thread and forks a fresh process for each piece of work.
-Where that is not possible, the program starts cold. Apps above this one run their own programs in the same way.
+Each worker keeps one warm process per program and worker thread, and forks a fresh process from it for each piece of
+work. Where that is not possible, the program starts cold. Apps that build on this one run their programs the same way.
 """
 
 import atexit
@@ -32,7 +32,8 @@ from work.processes.warm import Pool, Started, Warm
 EXTRACTOR, EMBEDDER = "extractor", "embedder"
 # The PROGRAM of each package is the code that starts it.
 _PACKAGES: dict[str, ModuleType] = {EXTRACTOR: ade_extractor, EMBEDDER: ade_embedder}
-# Several worker threads work at once, so libraries that start one thread per core would compete with each other.
+# Limit libraries to one thread per process. Several programs run at once, one for each worker thread, and would compete
+# if each started one thread per core.
 VARIABLES = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "RAYON_NUM_THREADS": "1"}
 
 log = structlog.get_logger(__name__)
@@ -47,12 +48,12 @@ class Options(TypedDict):
     on_start: Callable[[Child], None]
     on_event: OnEvent
     on_output: OnOutput
-    # Readable in addition to its working directory. A warm program cannot read these.
+    # What the program may read besides its working directory. A warm program cannot read these paths.
     readable: NotRequired[Sequence[Path]]
 
 
 class Run(Protocol):
-    """Runs a program and returns how it ended, or None if it has finished its work and waits for more.
+    """Runs a program. Returns how it ended, or None if it has finished this work and waits for more.
 
     Raises CannotStart.
     """
@@ -61,14 +62,14 @@ class Run(Protocol):
 
 
 class ProgramDirectory(NamedTuple):
-    """The directory for one piece of work, with its input and output, and the function that runs the program there."""
+    """The directory for the input and output of one piece of work, and the function that runs the program there."""
 
     directory: Path
     run: Run
 
 
 def register(program: str, package: ModuleType) -> str:
-    """Add a program and return its name for `place_for`. The package must have a PROGRAM, like those in _PACKAGES."""
+    """Add a program and return its name for `program_directory`. Its package must define PROGRAM, as in _PACKAGES."""
     _PACKAGES[program] = package
     return program
 
@@ -86,7 +87,7 @@ def cold(program: str, arguments: Sequence[str], **options: Unpack[Options]) -> 
 def program_directory(
     program: str, stop: Callable[[], str | None], *, is_warm: bool = True
 ) -> Iterator[ProgramDirectory]:
-    """Yield a place to run a program in. Use `is_warm=False` if a service does the work.
+    """Yield a directory and a function that runs the program there. Pass `is_warm=False` if a service does the work.
 
     Raises Interrupted if `stop` returns a reason while the program is being started.
     """
@@ -116,7 +117,7 @@ def _run_forked(warm: Warm, program: str, arguments: Sequence[str], **options: U
                 on_output=options["on_output"],
             )
     except CannotStart as error:
-        # The warm process ends when it is given back, and a cold one does not depend on it.
+        # Start the program cold, which needs no warm process. The warm process ends when it is given back.
         log.warning("children.not_forked", program=program, error=str(error))
         return cold(program, arguments, **options)
     with child:
@@ -126,7 +127,7 @@ def _run_forked(warm: Warm, program: str, arguments: Sequence[str], **options: U
 
 @contextmanager
 def _single_order(arguments: Sequence[str]) -> Iterator[IO[bytes]]:
-    """Yield a file with one order; its end makes the forked process stop after that."""
+    """Yield a file that contains one order. The forked process ends when it reaches the end of this file."""
     with TemporaryFile() as orders:
         orders.write(json.dumps(list(arguments)).encode() + b"\n")
         orders.seek(0)
@@ -143,7 +144,7 @@ def _command(program: str) -> list[str]:
 
 
 def _code() -> list[Path]:
-    """Return the packages that the programs import. They can read nothing else of ADE's code."""
+    """Return the packages that the programs import. The programs can read no other code of ADE."""
     return [Path(package.__path__[0]) for package in (ade_engine, ade_keeper, *_PACKAGES.values())]
 
 

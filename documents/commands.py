@@ -1,4 +1,4 @@
-"""Shows retention on the command line."""
+"""Formats retention for commands."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from workspaces.models import Workspace
 
 
 def preview_row(workspace: Workspace, days: int | None, preview: RetentionPreview) -> dict[str, Any]:
-    """Return what a retention of this many days would delete or deletes, as commands print it."""
+    """Return, as commands print it, what a retention of this many days deletes or would delete."""
     return {
         "id": workspace.pk,
         "workspace": workspace.name,

@@ -1,4 +1,4 @@
-"""Lists what is in a zip archive or an OLE file from its table of contents alone.
+"""Lists the contents of a zip archive or an OLE file by reading only its table of contents.
 
 Nothing is unpacked, and a table that is too long is not read.
 """
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import IO
 
-# A comment of up to 64 kB may follow the end record of an archive.
+# Enough to find the end record of an archive, which a comment of up to 64 kB may follow.
 TAIL_BYTES = (1 << 16) + 128
 HEAD_BYTES = 1 << 16
 LARGEST_TABLE_BYTES = 4 << 20
@@ -18,14 +18,14 @@ _ZIP64_LOCATOR = struct.Struct("<4sLQL")
 _ZIP64_END = struct.Struct("<4sQ2H2L4Q")
 _ZIP_ENTRY = struct.Struct("<4s4B4HL2L5H2L")
 
-# Limit for the sectors that are read of the directory of an OLE file.
+# How many sectors of an OLE file's directory are read at most.
 _MOST_SECTORS = 256
 _NO_ENTRY = 0xFFFFFFFF
 _LAST_SECTOR = 0xFFFFFFFA
 
 
 class Content:
-    """A seekable file with its beginning and its end in memory."""
+    """A seekable file whose beginning and end are held in memory."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self.file = file
@@ -49,7 +49,7 @@ class Content:
 @dataclass(frozen=True)
 class Archive:
     names: frozenset[str]
-    # Bytes outside of the archive: how many precede it, and what follows it. Documents have none.
+    # The number of bytes before the archive, and the bytes after it. Documents have neither.
     before_bytes: int
     after: bytes
 
@@ -59,7 +59,7 @@ class TooLong(Exception):
 
 
 def archive(content: Content) -> Archive | None:
-    """Return the zip archive that a zip reader would find in this file, wherever it starts. Raises TooLong."""
+    """Return the zip archive that a zip reader would find in this file, at any offset. Raises TooLong."""
     place = content.tail.rfind(b"PK\5\6")
     while place >= 0:
         if result := _archive_at(content, place):
@@ -110,7 +110,7 @@ def _archive_at(content: Content, place: int) -> Archive | None:
 
 
 def _zip64(content: Content, end: int) -> tuple[int, int, int] | None:
-    """Return length, offset and end of a zip64 table of contents, or None. Readers prefer it to the plain one."""
+    """Return length, offset and end of the zip64 table of contents, or None. Readers prefer it to the plain table."""
     if end < _ZIP64_LOCATOR.size + _ZIP64_END.size:
         return None
     mark, *_ = _ZIP64_LOCATOR.unpack(content.read(end - _ZIP64_LOCATOR.size, _ZIP64_LOCATOR.size))

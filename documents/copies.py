@@ -1,4 +1,4 @@
-"""Caches documents on this machine while their segments are read, so that each is fetched from the storage once."""
+"""Caches documents on this machine while their segments are read, so that each document is fetched only once."""
 
 import os
 import threading
@@ -19,16 +19,16 @@ _BLOCK_BYTES = 1 << 20
 
 
 class Copies:
-    """The documents that this worker has used last, shared by all of its threads."""
+    """Local copies of the documents that this worker used last, shared by all of its threads."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._held: OrderedDict[int, _Copy] = OrderedDict()
 
     def link(self, source: FieldFile, job_id: int, to: Path, stop: Callable[[], str | None]) -> None:
-        """Hard-link the document of this job to `to`, fetching it first if needed.
+        """Hard-link this job's document to `to`. Fetch the document first if there is no copy yet.
 
-        A program that damages its file affects later reads of this document only.
+        A program that damages the linked file can only affect later reads of the same document.
 
         Raises FileNotFoundError if the storage has no such file, and Interrupted if `stop` returns a reason.
         """
@@ -45,7 +45,7 @@ class Copies:
             copy = self._held.setdefault(job_id, _Copy())
             self._held.move_to_end(job_id)
             copy.used_at = monotonic()
-            # Keep one copy per worker thread and one more for the next document.
+            # Keep one copy per worker thread, and one more for the next document.
             self._forget(list(self._held)[: -settings.ADE_STAGE_CONCURRENCY - 1])
             return copy
 
@@ -68,7 +68,7 @@ class _Copy:
         self.is_forgotten = False
 
     def forget(self) -> None:
-        """Remove the copy. If it is being fetched, the thread that fetches it removes it afterwards."""
+        """Remove the copy. If a thread is still fetching it, that thread removes it afterwards."""
         self.is_forgotten = True
         if self.path is not None:
             with suppress(FileNotFoundError):

@@ -1,4 +1,4 @@
-"""Corrects fields. The latest correction applies, and the history of the document has all of them."""
+"""Corrects fields. The latest correction of a field applies; the document's history lists all corrections."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -10,7 +10,7 @@ from documents.fields import LONGEST_NAME, LONGEST_VALUE, clean_name, clean_valu
 from documents.models import Document, DocumentField, FieldCorrection
 from work import clock
 
-# Limit for a value within a message of the history.
+# A value in a message of the history is cut to this many characters.
 _SHOWN = 200
 
 
@@ -25,7 +25,8 @@ class InvalidCorrection(Exception):
 @dataclass(frozen=True)
 class CorrectionResult:
     name: str
-    # None means that no machine found the field (`machine_value`) or that it had not been corrected (`before`).
+    # A `machine_value` of None means that no machine found the field; a `before` of None means that it had not been
+    # corrected.
     machine_value: str | None
     before: str | None
     value: str
@@ -42,11 +43,11 @@ class CorrectionResult:
 
 
 def correct(document_id: int, name: str, value: str, *, actor: str) -> CorrectionResult | None:
-    """Store a person's value for a field, whether a machine found that field or not.
+    """Store a person's value for a field, even if no machine found that field.
 
-    The machine's own value confirms it.
+    If the person's value equals the machine's value, the field is confirmed.
 
-    Return None if there is no such document. Raises NotTaken if the correction is invalid.
+    Return None if there is no such document. Raises InvalidCorrection if the correction is invalid.
     """
     name, value = clean_name(name), clean_value(value)
     if not name or len(name) > LONGEST_NAME:
@@ -79,7 +80,7 @@ def correct(document_id: int, name: str, value: str, *, actor: str) -> Correctio
 
 
 def withdraw(document_id: int, name: str, *, actor: str) -> bool:
-    """Remove a correction, so that the machine's value applies again. Return False if the field had none."""
+    """Remove a correction, so that the machine's value applies again. Return False if there was no correction."""
     name = clean_name(name)
     with transaction.atomic():
         if _lock(document_id) is None or (before := _correction(document_id, name)) is None:
@@ -100,7 +101,7 @@ def quote(value: str | None) -> str:
 
 
 def _lock(document_id: int) -> Any:
-    """Lock the document, so that corrections and the publication of its fields take turns."""
+    """Lock the document, so that its fields are never corrected and published at the same time."""
     return Document.objects.select_for_update().filter(pk=document_id).values("pk", "purged_at").first()
 
 

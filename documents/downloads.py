@@ -1,9 +1,10 @@
-"""Sends stored files as downloads that a browser never displays or runs.
+"""Sends stored files as downloads, which browsers neither display nor run.
 
-If the storage can send files itself, the response redirects to a link for that one file, valid for some minutes.
+If the storage can send files itself, the response redirects to a link that gives access to this one file for a few
+minutes.
 
-Signed-in users get the files that they may see. A signed link needs no sign-in: it names its file and the user that it
-was made for, expires after some minutes, and stops working if that user loses access.
+Signed-in users can download the files that they may see. A signed link needs no sign-in: it contains the file and the
+user for whom it was made, expires after a few minutes, and stops working if that user loses access.
 """
 
 from collections.abc import AsyncIterator
@@ -26,7 +27,7 @@ from documents.storage import files
 from workspaces.models import Person
 
 LINK_SECONDS = 300
-# Types that browsers do not run. HTML is not one of them, so it is sent as binary data.
+# Types that browsers do not run. Files of all other types, such as HTML, are sent as binary data.
 SERVED = {
     *(sniffing.PDF, sniffing.DOCX, sniffing.XLSX, sniffing.XLS, sniffing.ODS, sniffing.CSV, sniffing.TXT),
     *(sniffing.PNG, sniffing.JPEG, sniffing.TIFF, "application/json", "application/zip"),
@@ -49,12 +50,12 @@ class Readable(Protocol):
 
 
 def key_of(kind: str, id: int, user: Person) -> str:
-    """Return a key that allows a download without sign-in for LINK_SECONDS, while this user has access."""
+    """Return a key that allows a download without sign-in for LINK_SECONDS, as long as this user has access."""
     return _signer(kind).sign(f"{id}-{user.pk}")
 
 
 def may_see(request: HttpRequest, kind: str, id: int) -> Person:
-    """Return the user whose access applies: the one of a signed link, otherwise the signed-in one.
+    """Return the user whose access applies: the user of the signed link if there is one, or the signed-in user.
 
     Raises Http404 for an invalid or expired key.
     """
@@ -72,7 +73,7 @@ def may_see(request: HttpRequest, kind: str, id: int) -> Person:
 
 
 def respond(request: HttpRequest, stored_as: str, name: str, content_type: str) -> HttpResponseBase:
-    """Return the stored bytes or a redirect to them; for HEAD, only the headers."""
+    """Return the stored file or a redirect to it. For HEAD requests, return only the headers."""
     try:
         if redirect := storage_redirect(stored_as, name, content_type):
             return redirect
@@ -89,7 +90,7 @@ def respond(request: HttpRequest, stored_as: str, name: str, content_type: str) 
 
 
 def storage_redirect(stored_as: str, name: str, content_type: str) -> HttpResponseRedirect | None:
-    """Return a redirect to the storage's own link, or None if it has none. Raises OSError and ValueError."""
+    """Return a redirect to the storage's own link, or None if the storage has no links. Raises OSError, ValueError."""
     disposition = content_disposition_header(as_attachment=True, filename=clean_name(name)) or "attachment"
     link = files.link(stored_as, disposition, _served_as(content_type), seconds=LINK_SECONDS)
     return HttpResponseRedirect(link, headers=_HEADERS) if link else None

@@ -1,7 +1,7 @@
-"""Shows fields of documents in the admin, and lets people correct them.
+"""Shows the fields of documents in the admin, and lets people correct them.
 
-A correction belongs to a document and a name, not to a row: processing the document again replaces the rows, even while
-the page of one is open. This is why the fields are not part of documents/admin.py.
+A correction belongs to a document and a field name, not to the row of a field: processing the document again replaces
+these rows, even while the page of one is open in a browser. This is why fields are not part of documents/admin.py.
 """
 
 from collections.abc import Callable
@@ -22,7 +22,7 @@ from work.operations.admin import ReadOnlyAdmin, choice_filter, related_filter, 
 from workspaces.models import Workspace
 from workspaces.permissions import ScopedAdmin, WorkspaceFilter
 
-# Fields on the page of a document; the change list has all of them.
+# At most this many fields are shown on a document's page; the change list shows all.
 MOST_SHOWN = 100
 
 STATES: dict[str, tuple[str, Callable[[Any], Any]]] = {
@@ -44,7 +44,7 @@ def may_correct(request: HttpRequest, document: Document) -> bool:
 
 
 class FieldAdmin(ScopedAdmin, ReadOnlyAdmin):
-    """A field as read by a machine or corrected by a person. Its page offers a form to correct it."""
+    """A field that a machine read or a person corrected. Its page has a form for correcting it."""
 
     workspace_path = "document__workspace"
     change_form_template = "admin/field.html"
@@ -148,7 +148,7 @@ class DocumentFieldAdmin(FieldAdmin):
             raise PermissionDenied
 
     def _back(self, document_id: int, name: str) -> HttpResponse:
-        """Redirect to the current row of the field, or to the document if no machine finds that field any more."""
+        """Redirect to the current row of the field, or to the document if the field has no row any more."""
         field = DocumentField.objects.filter(document=document_id, name=fields.clean_name(name)).first()
         if field is not None:
             return HttpResponseRedirect(reverse("admin:documents_documentfield_change", args=[field.pk]))

@@ -106,7 +106,7 @@ def correct(*, id: int, name: str, value: str | None, withdraw: bool, actor: str
 
 
 def _field(id: int, name: str) -> dict[str, Any]:
-    """Return the current field. If only a correction existed and was withdrawn, every value is empty."""
+    """Return the current field. All values are empty if the field had only a correction, which was withdrawn."""
     row = next((row for row in of_document(id) if row.name == name), FieldRow(name))
     return {"field": _values(row)}
 

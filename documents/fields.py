@@ -1,4 +1,4 @@
-"""Fields of documents: the values that machines have read, next to the corrections of people."""
+"""Fields of documents: machine-read values and people's corrections."""
 
 import math
 import unicodedata
@@ -10,10 +10,10 @@ from typing import Any
 from documents.models import DocumentField, FieldCorrection
 
 LONGEST_NAME = 100
-# The length of a paragraph. Longer values are text, which the document has anyway.
+# The length of a paragraph. A longer value would be text rather than a field, and the document's text is stored anyway.
 LONGEST_VALUE = 5000
 LONGEST_WORD = {"kind": 32, "source": 100}
-# What a page can show, and twice what ADE's own extractor finds.
+# Fields per document: as many as a page can show, and twice as many as ADE's own extractor reports.
 MOST = 1000
 _ROWS = 500
 _BOX_NUMBERS = 4
@@ -31,7 +31,7 @@ class Correction:
 
 @dataclass(frozen=True)
 class FieldRow:
-    """One field of a document. Without `id`, only a person has named it."""
+    """One field of a document. It has no `id` if only a person, and no machine, has given it a value."""
 
     name: str
     id: int | None = None
@@ -45,7 +45,7 @@ class FieldRow:
 
     @property
     def value(self) -> str:
-        """The value that applies: the correction if there is one."""
+        """The value that applies: the correction if there is one, otherwise the machine's value."""
         return self.correction.value if self.correction else self.machine_value or ""
 
     @property
@@ -54,12 +54,12 @@ class FieldRow:
 
     @property
     def agrees(self) -> bool | None:
-        """Whether person and machine agree; None if only one of them has given a value."""
+        """Whether person and machine agree. None if only one of them has given a value."""
         return None if self.correction is None or self.id is None else self.correction.value == self.machine_value
 
 
 def of_document(document_id: int) -> list[FieldRow]:
-    """Return the fields in the order of the document, followed by corrections without a field."""
+    """Return the machine-read fields in document order, followed by corrections of fields that no machine found."""
     corrections = {
         row.name: Correction(row.pk, row.value, row.corrected_by, row.corrected_at)
         for row in FieldCorrection.objects.filter(document=document_id).order_by("name")
@@ -82,10 +82,10 @@ def of_document(document_id: int) -> list[FieldRow]:
 
 
 def keep(document_id: int, fields: Iterable[Mapping[str, Any]]) -> None:
-    """Replace the fields that were read before; corrections stay. Must run in a transaction of the caller.
+    """Replace the document's machine-read fields; corrections stay. The caller must have opened a transaction.
 
-    Texts are cut to their limits, because a document can make them any length. Raises ValueError for values that no
-    document can cause.
+    Texts are cut to their limits, because a document can make them arbitrarily long. Raises ValueError for values that
+    no document can cause.
     """
     best: dict[str, DocumentField] = {}
     for field in fields:
@@ -98,7 +98,10 @@ def keep(document_id: int, fields: Iterable[Mapping[str, Any]]) -> None:
 
 
 def clean_value(text: str) -> str:
-    """Remove control characters, which people cannot see, lone surrogates, which databases refuse, and outer spaces."""
+    """Normalise line breaks, strip outer spaces, and remove control characters and lone surrogates.
+
+    People cannot see control characters, and databases refuse lone surrogates.
+    """
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     return "".join(c for c in text if c in "\n\t" or unicodedata.category(c) not in ("Cc", "Cs")).strip()
 

@@ -1,4 +1,4 @@
-"""Defines what a word is for searching: the same for stored texts and queries, on every database.
+"""Splits texts into the words that searches compare. Stored texts and queries are split alike, on every database.
 
 Case, accents and variants of a letter make no difference: `Müller` equals `MULLER`, and `Straße` equals `STRASSE`.
 """
@@ -8,20 +8,20 @@ import unicodedata
 from collections.abc import Iterator
 from typing import NamedTuple
 
-# Longer words are cut. Real ones are shorter, and indexes have limits of their own.
+# Longer words are cut. Real words are shorter, and database indexes have their own limits.
 LONGEST = 64
 _RUN, _PLAIN = re.compile(r"\S+"), re.compile(r"[0-9A-Za-z]+")
 
 
 class Word(NamedTuple):
     word: str
-    # Its place in the text.
+    # The word's position in the text.
     start: int
     end: int
 
 
 class _Letters(dict[int, str]):
-    """Maps each character to letters and digits, to "" for an accent, or to a space for a separator."""
+    """Maps each character to plain letters and digits. Maps an accent to "" and a separator to a space."""
 
     def __missing__(self, code: int) -> str:
         self[code] = letters = _fold(chr(code))
@@ -33,7 +33,7 @@ def words(text: str) -> list[str]:
 
 
 def words_with_places(text: str) -> Iterator[Word]:
-    """Yield the same words as `words`, with their places."""
+    """Yield the same words as `words`, with their positions in the text."""
     for run in _RUN.finditer(text):
         if run[0].isascii():
             for word in _PLAIN.finditer(run[0]):

@@ -18,7 +18,10 @@ HITS = 20
 
 
 class IntakeForm(forms.Form):
-    """Creates a document or shows why it was refused. If the same bytes exist already, `there` is their document."""
+    """Creates a document, or shows why its file was refused.
+
+    If the workspace already has a document with the same bytes, `there` is that document.
+    """
 
     field: str
     name_sent = ""
@@ -86,7 +89,7 @@ class AgainForm(IntakeForm):
 
 
 class SearchForm(forms.Form):
-    """Uses GET, so that results can be linked to."""
+    """Uses GET, so that people can link to the results."""
 
     q = forms.CharField(label="Search", widget=forms.TextInput(attrs={"type": "search", "maxlength": MOST_CHARACTERS}))
     workspace = forms.ModelChoiceField(Workspace.objects.none(), required=False, empty_label="all")
@@ -104,7 +107,7 @@ class SearchForm(forms.Form):
         self.visible = workspaces.queryset = Workspace.objects.for_user(request.user).order_by("name")
 
     def results(self) -> SearchResults | None:
-        """Return None if nothing was entered, or nothing valid."""
+        """Search. Return None if no query was entered or the form is invalid."""
         if not self.is_valid():
             return None
         query = self.cleaned_data

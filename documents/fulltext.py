@@ -1,6 +1,7 @@
-"""Creates the lookup for words: an index on PostgreSQL, and on SQLite a table that triggers keep up to date.
+"""Creates the index of words: a GIN index on PostgreSQL, and on SQLite a table that triggers keep up to date.
 
-`manage.py migrate` creates what is missing: SQLite drops the triggers of a table that a migration changes.
+Every `manage.py migrate` creates the missing parts, because SQLite drops a table's triggers when a migration changes
+the table.
 """
 
 from typing import Any
@@ -9,7 +10,7 @@ from django.db import DatabaseError, connection
 
 TABLE = "document_chunk_words"
 _INDEX = "chunks_by_word"
-# Python splits the words, so that all databases agree on where they end. FTS5 only has to split at spaces.
+# Python splits the texts into words, so that all databases have the same words. FTS5 only has to split at spaces.
 _CREATE = f"""
     CREATE VIRTUAL TABLE {TABLE} USING fts5(words, content='document_chunks', content_rowid='id', tokenize='ascii')"""
 _REBUILD = f"INSERT INTO {TABLE} ({TABLE}) VALUES ('rebuild')"  # noqa: S608  # constants
@@ -23,7 +24,7 @@ _TRIGGERS = {
 
 
 def make() -> None:
-    """Create what is missing. Do nothing on SQLite as long as the table of chunks has no column for words."""
+    """Create the missing parts. On SQLite, do nothing while the table of chunks has no column for words yet."""
     with connection.cursor() as cursor:
         if connection.vendor == "postgresql":
             cursor.execute(f"CREATE INDEX IF NOT EXISTS {_INDEX} ON document_chunks USING gin (words)")
@@ -61,12 +62,12 @@ def has_index() -> bool:
 
 
 def is_kept_in_step() -> bool:
-    """Return whether all triggers exist. Only for SQLite."""
+    """Return whether all triggers exist. Call this on SQLite only."""
     return len(_in_schema("trigger", *_TRIGGERS)) == len(_TRIGGERS)
 
 
 def is_whole() -> bool:
-    """Return whether SQLite's table of words matches the chunks. Reads all of both."""
+    """Return whether SQLite's table of words matches the chunks. This reads both tables completely."""
     try:
         with connection.cursor() as cursor:
             cursor.execute(f"INSERT INTO {TABLE} ({TABLE}, rank) VALUES ('integrity-check', 1)")  # noqa: S608  # constants

@@ -1,4 +1,4 @@
-"""Creates what searching needs in the database, for workers and for `manage.py document index`."""
+"""Creates the indexes that searches need, for workers and for `manage.py document index`."""
 
 from typing import Any
 
@@ -10,14 +10,14 @@ from documents.models import DocumentChunk
 from documents.models.columns import has_vectors
 from documents.vectors import Model
 
-# Indexing this many vectors takes seconds. For more, an operator chooses the time, because it keeps the server busy.
+# Indexing this many vectors takes seconds. Indexing more keeps the server busy, so an operator chooses when to do it.
 FEW_CHUNKS = 10_000
 
 log = structlog.get_logger(__name__)
 
 
 def index_vectors(_owner: str = "") -> int:
-    """Create the index for the current model if the database supports it and it is missing."""
+    """Create the vector index for the current model if it is missing and the database supports it."""
     model = current_model()
     if not has_vectors(connection) or vectors.indexes().get(model.index):
         return 0
@@ -29,9 +29,9 @@ def index_vectors(_owner: str = "") -> int:
 
 
 def create_indexes(*, rebuild: bool) -> dict[str, Any]:
-    """Create everything that searching needs, and return what exists then.
+    """Create the indexes that searches need, and return which ones exist afterwards.
 
-    Only the words are created in a transaction: converting and indexing a large table of vectors takes minutes.
+    Only the index of words is created in a transaction: converting and indexing a large table of vectors takes minutes.
     """
     with transaction.atomic():
         (fulltext.rebuild if rebuild else fulltext.make)()

@@ -41,9 +41,9 @@ def _purged(dialect: Dialect) -> str:
 
 
 def _words_out_of_step(dialect: Dialect) -> str:
-    """Find chunks that are missing in SQLite's table of words, or the reverse.
+    """Find chunks that are missing in SQLite's table of words, and words in that table whose chunk is missing.
 
-    PostgreSQL searches the chunks themselves.
+    PostgreSQL needs no such check, because it searches the table of chunks itself.
     """
     if dialect.vendor != "sqlite" or not fulltext.has_index():
         return "SELECT 'document', id FROM documents WHERE 1 = 0"

@@ -113,13 +113,13 @@ STAGE_LOSSES = 3
 # After a stage has lost this many workers, its job fails for good, even if attempts are left. Attempts are meant for
 # services that fail for a while.
 FATAL_LOSSES = 9
-# Failure types. The document itself is the cause, so another attempt cannot succeed.
+# Failure type: the document itself is the cause, so another attempt cannot succeed.
 REFUSED = "DOCUMENT_REFUSED"
-# The output of a finished stage is gone. The next attempt repeats all stages whose output is missing.
+# Failure type: the output of a finished stage is gone. The next attempt repeats all stages whose output is missing.
 OUTPUT_LOST = "OUTPUT_LOST"
-# The stage kills the workers that run it.
+# Failure type: the stage kills the workers that run it.
 POISON = "PROCESS_TERMINATED"
-# An external service refuses the request, because of the settings, the account, or the document.
+# Failure type: an external service refuses the request because of the settings, the account or the document.
 SERVICE_REFUSED = "SERVICE_REFUSED"
 # A purge deletes these related rows of a document and sets these columns of the document itself.
 CONTENTS = ("chunks", "fields", "corrections")
@@ -201,7 +201,7 @@ def purge(document_id: int, *, days: int, actor: str) -> dict[str, Any] | None:
 
 
 def begin_next_job(owner: str) -> Claim | None:
-    """Begin the next job that is due; the orchestrator calls this. No worker holds a job that has begun."""
+    """Begin the next due job, for the orchestrator. Afterwards no worker holds the job; workers claim its stages."""
     jobs = DocumentProcessingJob.objects
     with transaction.atomic():
         claim = lifecycle.claim_next(JOB_STATES, "begin", owner, jobs.claimable, "document_id")
@@ -236,7 +236,7 @@ def plan(job_id: int, segments: int, *, actor: str) -> bool:
 
 
 def advance(job_id: int, *, actor: str) -> int:
-    """Make the next stages of a job, in the order of ORDER, READY. Return how many stages became READY."""
+    """Set the stages of a job that come next in ORDER to READY, and return how many there were."""
     unfinished = Stage.objects.filter(job_id=job_id).unfinished()
     current = next((name for name in ORDER if unfinished.filter(name=name).exists()), None)
     new = unfinished.filter(name=current, status=StageStatus.NEW, job__status=JobStatus.PROCESSING)

@@ -1,8 +1,8 @@
-"""Lists documents at a cost that depends on neither the page, the filter nor the number of documents.
+"""Lists documents. The cost depends neither on the page nor on the filter nor on the number of documents.
 
-Indexes order the documents of each workspace, and of each status within it, newest first. On PostgreSQL each workspace
-is queried for its own first rows, as in `runs/listing.py`: for several workspaces at once, the planner would walk along
-the primary key until it has found enough rows.
+Indexes order the documents of each workspace newest first, overall and per status. On PostgreSQL, each workspace is
+queried separately for its first rows, as in `runs/listing.py`: in a query for several workspaces at once, the planner
+would follow the primary key until it had found enough rows.
 """
 
 from dataclasses import dataclass
@@ -17,14 +17,14 @@ from workspaces.models import User, Workspace
 
 @dataclass(frozen=True)
 class Filters:
-    """Filters of a list; None means any."""
+    """Filters for a list. None matches any value."""
 
     workspace_id: int | None = None
     status: str | None = None
 
 
 def documents(user: User, wanted: Filters, most: int, *, behind: int | None = None) -> list[Document]:
-    """Return up to `most` documents that the user may see, newest first, following the one with the ID `behind`."""
+    """Return up to `most` documents that the user may see, newest first, starting after the one with ID `behind`."""
     rows = Document.objects.order_by("-created_at", "-id")
     if wanted.status:
         rows = rows.filter(status=wanted.status)

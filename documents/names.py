@@ -1,19 +1,19 @@
-"""Cleans the names of files. A name is shown to people and is never used as a path."""
+"""Cleans file names. A name is only shown to people and never used as a path."""
 
 import re
 import unicodedata
 
 LONGEST_BYTES = 255
 NAMELESS = "unnamed"
-# Control, format and surrogate characters confuse people and file systems. Joiners are part of words and emoji.
+# Control, format and surrogate characters confuse people and file systems. Joiners stay: words and emoji need them.
 _REMOVED = frozenset({"Cc", "Cf", "Cs"})
 JOINERS = "\u200c\u200d"
-# Longer names are shortened to both ends before they are cleaned, to limit the work.
+# To limit the work of cleaning a very long name, only this many characters at either end are used.
 _MOST = 4 * LONGEST_BYTES
 
 
 def clean_name(name: str) -> str:
-    """Return the last part of a path as one visible line of at most 255 bytes; never empty."""
+    """Return the last part of a path as one visible line of 1 to 255 bytes."""
     last = re.split(r"[/\\]", name)[-1]
     if len(last) > 2 * _MOST:
         last = last[:_MOST] + last[-_MOST:]

@@ -44,7 +44,7 @@ def orchestrate(owner: str) -> int:
 
 
 def most_ready() -> int:
-    """Return the number of claimable stages from which on no further job begins."""
+    """Return the limit for claimable stages: while there are this many or more, no further job begins."""
     return 2 * settings.ADE_STAGE_CONCURRENCY
 
 

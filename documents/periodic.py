@@ -1,6 +1,6 @@
 """Removes leftovers: stored files without a row, outputs of ended jobs, idle child processes and old copies.
 
-Files without a row stay behind when a process dies between storing a file and committing its row.
+A file without a row remains when a process dies after it has stored the file and before it has committed the row.
 """
 
 import os
@@ -24,7 +24,7 @@ from documents.storage import files
 from work import clock
 from work.processes import scratch, warm
 
-# Age after which a file counts as abandoned. No upload takes that long, and the space is not urgent.
+# Age after which a file counts as abandoned. No upload takes that long, and there is no hurry to free the space.
 OLD = timedelta(days=1)
 # Files and folders examined per call.
 AT_ONCE = 500
@@ -33,7 +33,7 @@ log = structlog.get_logger(__name__)
 
 
 class Sweeper:
-    """Walks through all files in batches and starts over at the end."""
+    """Walks through all files, one batch per call, and starts over at the end."""
 
     def __init__(self, walk: Callable[[], Iterator[str | None]], keys_of: Callable[[list[str]], Iterable[str]]) -> None:
         # `walk` yields keys, and None for anything else. `keys_of` returns the keys that have a row and must stay.
@@ -41,7 +41,7 @@ class Sweeper:
         self._rest: Iterator[str | None] = iter(())
 
     def sweep(self) -> int:
-        """Remove old files without a row from the next batch, and return their number."""
+        """Check the next batch, remove its old files that have no row, and return how many were removed."""
         steps = list(islice(self._rest, AT_ONCE))
         if not steps:
             self._rest = self.walk()
@@ -50,7 +50,7 @@ class Sweeper:
         with_row = set(self.keys_of(keys)) if keys else set()
         number = 0
         for key in keys:
-            # Another worker may have removed it already.
+            # Another worker may have removed the file already.
             with suppress(FileNotFoundError):
                 if key not in with_row and default_storage.get_modified_time(key) < clock.now() - OLD:
                     default_storage.delete(key)
@@ -60,8 +60,8 @@ class Sweeper:
 
 
 def sweep_blobs(_owner: str = "") -> int:
-    """Remove files of documents that were never created, and temporary uploads of requests that never finished."""
-    # Files in this directory that a web process still uses are never that old.
+    """Remove stored files whose document was never created, and temporary files of uploads that never finished."""
+    # No file that a web process still uses in this directory is that old.
     oldest = time.time() - OLD.total_seconds()
     with suppress(FileNotFoundError):
         for entry in islice(os.scandir(settings.FILE_UPLOAD_TEMP_DIR), AT_ONCE):
@@ -69,12 +69,12 @@ def sweep_blobs(_owner: str = "") -> int:
                 if entry.is_file(follow_symlinks=False) and entry.stat(follow_symlinks=False).st_mtime < oldest:
                     os.unlink(entry.path)
     _blobs.sweep()
-    # No work waits for this, so 0 keeps the worker from waking its threads.
+    # Return 0, because no work waits for this: any other number would wake the worker's threads.
     return 0
 
 
 def sweep_outputs(_owner: str = "") -> int:
-    """Remove stage outputs of jobs that ended at least a day ago, if they were not removed at the end."""
+    """Remove stage outputs of jobs that ended at least a day ago, if they were not removed when the job ended."""
     names: list[str] = []
     with suppress(FileNotFoundError):
         names = sorted(default_storage.listdir(outputs.ROOT)[0])
@@ -86,7 +86,7 @@ def sweep_outputs(_owner: str = "") -> int:
 
 
 def rest(_owner: str = "") -> int:
-    """End child processes that have been idle for a while (all if memory is short), and remove unused copies."""
+    """End child processes that have been idle for a while, or all if memory is short. Remove unused copies."""
     is_short = warm.memory_is_short()
     if is_short:
         SESSIONS.close()
@@ -97,14 +97,14 @@ def rest(_owner: str = "") -> int:
 
 
 def tidy(_owner: str = "") -> int:
-    """Remove the directories of child processes whose worker has died, and old page previews."""
+    """Remove old page previews, and directories of child processes whose worker has died."""
     scratch.sweep(children.root())
     previews.tidy()
     return 0
 
 
 def keys_below(folder: str, pattern: re.Pattern[str]) -> Iterator[str | None]:
-    """Yield the keys that match, and None for each that does not, because those take time too and must count."""
+    """Yield the keys that match. Yield None for every other key, because it takes time and counts towards the batch."""
     return (key if key and pattern.fullmatch(key) else None for key in files.walk(folder))
 
 

@@ -1,7 +1,7 @@
-"""Makes pictures of pages and excerpts of tables for people.
+"""Makes previews for people: pictures of pages and excerpts of tables.
 
-A limited child process makes them, like the one that reads documents. Each result is cached for a day, and so is the
-reason if a page can never be shown.
+A limited child process makes each preview, as for reading documents. Previews are cached for a day; if a page can never
+be shown, the reason is cached instead.
 """
 
 import json
@@ -25,11 +25,12 @@ from work.processes.supervise import CannotStart
 
 # Most pages take a third of a second, including the start of the child.
 WALL_SECONDS = 10.0
-# Concurrent previews per web process. Further requests wait for a moment and are then asked to try again.
+# Concurrent previews per web process. Further requests wait for PATIENCE_SECONDS and are then asked to try again.
 AT_ONCE = 2
 PATIENCE_SECONDS = 2.0
 KEPT_SECONDS = 24 * 3600
-# Some thousand pages. If there are more, the oldest are removed down to a share, so that the next ones fit at once.
+# Limits of the cache, enough for some thousand pages. Above them, the oldest previews are deleted until only LEFT_OF_IT
+# of the limits is used, so that the next previews do not exceed them at once.
 MOST_BYTES, MOST_FILES = 256 << 20, 5000
 LEFT_OF_IT = 0.9
 _BLOCK_BYTES = 1 << 20
@@ -39,7 +40,7 @@ log = structlog.get_logger(__name__)
 
 
 class StoredFile(Protocol):
-    """A stored file: a document, or an object made for one call."""
+    """A stored file: a document, or an object that was made for a single call."""
 
     @property
     def sha256(self) -> str: ...
@@ -47,13 +48,13 @@ class StoredFile(Protocol):
     def content_type(self) -> str: ...
     @property
     def file(self) -> Any:
-        """The key in the storage, as text or as a model's field file."""
+        """The key in the storage, as a string or as the value of a FileField."""
 
 
 class Excerpt(NamedTuple):
-    """The beginning of a page: of its first table or its text.
+    """The beginning of a page's first table or of its text.
 
-    For types that can be drawn, only the number of pages.
+    If pages of this type can be drawn, only the number of pages is set.
     """
 
     pages: int
@@ -91,12 +92,12 @@ def can_draw(document: Document) -> bool:
 
 
 def picture(stored: StoredFile, number: int) -> bytes:
-    """Return a page as a PNG, for types that can be drawn. Raises NotDrawn and Busy."""
+    """Return a page as a PNG. The file's type must be one that can be drawn. Raises PreviewFailed and Busy."""
     return _once(stored, number, _PICTURE, _draw)
 
 
 def excerpt(stored: StoredFile, number: int) -> Excerpt:
-    """Return the beginning of a page. Raises NotDrawn and Busy."""
+    """Return the beginning of a page. Raises PreviewFailed and Busy."""
     content = _once(stored, number, _GLANCE, _peek)
     # Check and convert the excerpt, because the child that wrote it may have been compromised.
     try:
@@ -109,7 +110,7 @@ def excerpt(stored: StoredFile, number: int) -> Excerpt:
 
 
 def failure_reason(stored: StoredFile, number: int) -> str:
-    """Return the cached reason why this page cannot be shown, or "" if there is none."""
+    """Return the cached reason why this page cannot be shown, or "" if none is cached."""
     with suppress(FileNotFoundError):
         return _path(stored, number, _REASON).read_text("utf-8")
     return ""
@@ -123,7 +124,7 @@ def forget(sha256: str) -> None:
 
 
 def tidy() -> None:
-    """Delete previews that are too old, and the oldest if there are too many."""
+    """Delete previews that are too old. If the cache is too large, also delete the oldest ones."""
     files = sorted(_files())
     old = time.time() - KEPT_SECONDS
     bytes_left, files_left = sum(each.size for each in files), len(files)
@@ -139,7 +140,7 @@ def _once(stored: StoredFile, number: int, suffix: str, make: Callable[[StoredFi
     if content := _cached(stored, number, suffix):
         return content
     with _turn():
-        # Another request may have made it meanwhile.
+        # Another request may have made the preview meanwhile.
         if content := _cached(stored, number, suffix):
             return content
         try:
@@ -188,9 +189,9 @@ def _peek(stored: StoredFile, number: int) -> bytes:
 
 
 def _local_file(stored: StoredFile, directory: Path) -> Path:
-    """Return the stored file itself if it is local, which the child can read but not change, or else a copy.
+    """Return the path of the stored file if it is local, and otherwise of a copy in the directory.
 
-    Raises OSError.
+    The child can read a local file but not change it. Raises OSError.
     """
     name = str(stored.file)
     with suppress(NotImplementedError):
@@ -202,7 +203,7 @@ def _local_file(stored: StoredFile, directory: Path) -> Path:
 
 
 def _keep(path: Path, content: bytes) -> None:
-    """Store a preview atomically. A failure is only logged, because the preview can be made again."""
+    """Store a preview atomically. If that fails, only log it, because the preview can be made again."""
     unfinished = path.parent / f"{uuid4().hex}.part"
     try:
         path.parent.mkdir(mode=0o700, exist_ok=True)
@@ -216,7 +217,7 @@ def _keep(path: Path, content: bytes) -> None:
 
 
 def _path(stored: StoredFile, number: int, suffix: str) -> Path:
-    # The key is the content, because permissions were checked before and the result is the same for everyone.
+    # The name depends only on the content: permissions were checked before, and the preview is the same for everyone.
     return _folder() / f"{stored.sha256}-{number}{suffix}"
 
 
@@ -227,7 +228,7 @@ def _folder() -> Path:
 def _files() -> Iterator[_File]:
     with suppress(FileNotFoundError), os.scandir(_folder()) as entries:
         for entry in entries:
-            # Another process may have deleted it meanwhile.
+            # Another process may have deleted the file meanwhile.
             with suppress(FileNotFoundError):
                 status = entry.stat(follow_symlinks=False)
                 yield _File(status.st_mtime, status.st_size, Path(entry.path))

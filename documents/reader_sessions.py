@@ -127,7 +127,7 @@ class ReaderSessions:
         self.retire()
 
     def retire(self) -> None:
-        """Close sessions whose process has ended. Of the others, keep the latest, at most one per worker thread."""
+        """Close sessions whose process has ended. Keep only the latest others, at most one per worker thread."""
         with self._lock:
             alive = [each for each in self._idle if each.is_alive()]
             kept = alive[max(0, len(alive) - settings.ADE_STAGE_CONCURRENCY) :]

@@ -1,4 +1,4 @@
-"""Calls external services, each in a child process with a deadline, and judges how it ended."""
+"""Calls external services. A child process with a deadline makes each call, and this module judges how it ended."""
 
 import json
 import math
@@ -17,13 +17,13 @@ from work.claims import Interrupted
 from work.processes import hidden_paths, supervise
 from work.processes.supervise import Child, Ended, Limits
 
-# Twice the memory that the longest accepted answer needs when it is parsed.
+# Twice the memory that is needed to parse the longest accepted answer.
 ADDRESSES_BYTES = 2 << 30
 FILE_BYTES = 256 << 20
 CONNECT_SECONDS = 5.0
-# Time without a byte; the wall clock limits the whole answer.
+# The longest time without a byte; the call's wall-clock limit applies to the whole answer.
 READ_SECONDS = 30.0
-# Time for a child to report its own timeout before the wall clock ends it.
+# Time that remains for a child to report its own timeout before the wall-clock limit ends it.
 REPORT_SECONDS = 1.0
 _PASSED = re.compile(r"(HTTPS?|ALL|NO)_PROXY|(https?|all|no)_proxy|SSL_CERT_(FILE|DIR)|REQUESTS_CA_BUNDLE")
 
@@ -31,8 +31,8 @@ _PASSED = re.compile(r"(HTTPS?|ALL|NO)_PROXY|(https?|all|no)_proxy|SSL_CERT_(FIL
 class NoAnswer(Exception):
     """The service gave no usable answer; the message is for people.
 
-    With `permanent`, the same settings or the same document always fail. With `away`, the service would fail for every
-    document at the moment.
+    `permanent`: another attempt with the same settings and document would fail too. `away`: the service would currently
+    fail for every document.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ def ask(
     stop: Callable[[], str | None] = lambda: None,
     on_start: Callable[[Child], None] = lambda child: None,
 ) -> dict[str, Any]:
-    """Return the answer of a child process, which works in the directory and may read the named files.
+    """Ask a service and return its answer. The child process works in `directory` and may also read `readable`.
 
     Raises NoAnswer and CannotStart, and Interrupted if `stop` returns a reason.
     """
@@ -99,10 +99,11 @@ def ask(
 
 @contextmanager
 def _pipe_with(order: Mapping[str, Any]) -> Iterator[int]:
-    """Yield a pipe that contains the order. Its key must not appear where others could read it, nor stay anywhere."""
+    """Yield a pipe that contains the order. The order's access key must not be stored or visible anywhere else."""
     reading, writing = os.pipe()
     try:
-        # No process reads the pipe yet, so the order must fit into its buffer; a larger one raises instead of blocking.
+        # No process reads the pipe yet, so the order must fit into the pipe's buffer. A larger order raises an error
+        # instead of blocking.
         os.set_blocking(writing, False)
         with open(writing, "wb") as file:
             file.write(json.dumps(order).encode())

@@ -1,4 +1,4 @@
-"""Processes documents again: single ones, or all that match a filter within a workspace."""
+"""Processes documents again: single documents, or all documents of a workspace that match a filter."""
 
 from documents import embedding, lifecycle
 from documents.lifecycle import DOCUMENT_STATES
@@ -11,7 +11,7 @@ REPROCESSABLE = frozenset(DOCUMENT_STATES["reopen"].origins)
 
 
 def reprocess(document: Document, *, actor: str, in_bulk: bool) -> Outcome:
-    """Process a document again. With `in_bulk`, its job begins only when no other is due."""
+    """Process a document again. With `in_bulk`, the new job begins only when no normal job is due."""
     if lifecycle.reprocess(document, actor=actor, in_bulk=in_bulk) is not None:
         return Outcome.MADE
     return preview(Document.objects.only("status", "purged_at").get(pk=document.pk))

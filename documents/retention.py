@@ -1,7 +1,7 @@
-"""Deletes the contents of documents when the retention of their workspace is over. The row stays.
+"""Deletes the contents of documents that are older than the retention of their workspace. The row stays.
 
-Each document has its own transaction, and its files are deleted afterwards. If a worker dies in between, files without
-a row remain, and `documents/periodic.py` removes them.
+Each document is purged in its own transaction, and its files are deleted afterwards. If a worker dies in between, files
+without a row remain, and `documents/periodic.py` removes them.
 """
 
 import random
@@ -23,7 +23,7 @@ from work.sql import compiled, statements
 from work.sql.contention import is_contention
 from workspaces.models import Workspace
 
-# Time per call of the task, apart from the document that it is deleting, because other tasks of the worker wait.
+# After this time, the task purges no further document in this call, because other tasks of the worker wait.
 SECONDS_AT_ONCE = 0.1
 PAGE = 50
 SAMPLE = 5
@@ -43,7 +43,7 @@ class Purged(Exception):
 
 @dataclass(frozen=True)
 class RetentionPreview:
-    """What a retention would delete now, and how many due documents it would keep because work needs them."""
+    """What a retention would delete now. `kept` counts due documents that it would keep because work needs them."""
 
     documents: int
     size_bytes: int
@@ -57,12 +57,12 @@ def purged_on(document: Document) -> str:
 
 
 def lock_against_purge(document_ids: Sequence[int]) -> None:
-    """Prevent a purge of these documents until the end of the transaction.
+    """Prevent these documents from being purged until the end of the transaction.
 
-    Raises Purged if one has been purged already.
+    Raises Purged if one of them has been purged already.
     """
-    # PostgreSQL checks foreign keys at the commit, which is too late; this lock only conflicts with a purge. On SQLite,
-    # transactions already exclude each other.
+    # PostgreSQL checks foreign keys at the commit, which is too late. This lock conflicts with nothing but a purge. On
+    # SQLite, transactions already exclude each other.
     lock = {"postgresql": " FOR KEY SHARE", "sqlite": ""}.get(connection.vendor)
     if lock is None:
         rows = list(_purge_times(document_ids).select_for_update())
@@ -102,28 +102,30 @@ def log_policy(workspace: Workspace, before: int | None, *, actor: str) -> None:
 
 
 def purge_due(owner: str) -> int:
-    """Purge some of the documents that are due, the oldest of each workspace first. This is the task."""
+    """The periodic task: purge some of the due documents, in each workspace the oldest first."""
     until = time.monotonic() + SECONDS_AT_ONCE
     policies = Workspace.objects.filter(document_retention_days__isnull=False).order_by()
     workspaces: list[Workspace] = []
     for days in policies.values_list("document_retention_days", flat=True).distinct():
         assert days is not None
-        # Select the first row, by the index. With EXISTS, PostgreSQL would collect all due documents of all workspaces.
+        # Select the first row, which uses the index. For EXISTS, PostgreSQL would collect all due documents of all
+        # workspaces.
         due = Document.objects.older_than(days).filter(workspace=OuterRef("pk")).order_by("created_at", "id")
         candidates = policies.filter(document_retention_days=days)
         workspaces += candidates.annotate(first_due=Subquery(due.values("pk")[:1])).filter(first_due__isnull=False)
-    # Shuffle, so that every workspace gets its turn if the first ones have too much to do, and workers do not collide.
+    # Shuffle, so that every workspace gets its turn even if the first ones use up the time, and so that workers do not
+    # collide.
     random.shuffle(workspaces)
     for workspace in workspaces:
         for _ in purge(workspace, actor=owner):
             if time.monotonic() > until:
                 return 0
-    # No work waits for this, so 0 keeps the worker from waking its threads.
+    # Return 0, because no work waits for this: any other number would wake the worker's threads.
     return 0
 
 
 def purge(workspace: Workspace, *, actor: str) -> Iterator[dict[str, Any] | None]:
-    """Purge each document that is due and yield what it held, or None if it was locked or has become needed."""
+    """Purge each due document and yield what was deleted, or None if it was locked or work needs it by now."""
     days = workspace.document_retention_days
     if days is None:
         return
@@ -131,7 +133,7 @@ def purge(workspace: Workspace, *, actor: str) -> Iterator[dict[str, Any] | None
         try:
             contents = lifecycle.purge(id, days=days, actor=actor)
         except Exception as error:
-            # The row is locked. It is tried again later, and the other documents go on.
+            # The row is locked. Continue with the other documents; a later call tries this one again.
             if not is_contention(error):
                 raise
             contents = None
@@ -142,7 +144,7 @@ def purge(workspace: Workspace, *, actor: str) -> Iterator[dict[str, Any] | None
 
 
 def _purge_times(document_ids: Sequence[int]) -> Any:
-    # Lock in a fixed order, so that two transactions with several documents do not deadlock.
+    # Lock in a fixed order, so that two transactions that lock several documents do not deadlock.
     return Document.objects.filter(pk__in=set(document_ids)).order_by("pk").values_list("pk", "purged_at")
 
 
@@ -163,7 +165,7 @@ def _remove_files(document_id: int, key: str) -> None:
 
 
 def _due(workspace: Workspace, days: int) -> Iterator[int]:
-    """Yield the due documents page by page, oldest first. Documents that cannot be purged do not stop the paging."""
+    """Yield the IDs of due documents, oldest first. Read the next page even if documents could not be purged."""
     due = workspace.documents.all().older_than(days).idle().order_by("created_at", "id")
     page: Any = due
     while rows := list(page.values_list("created_at", "id")[:PAGE]):

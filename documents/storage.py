@@ -1,4 +1,4 @@
-"""Defines what ADE needs of a file storage in addition to Django's API; `files` is the configured storage."""
+"""Defines what ADE needs from a file storage in addition to Django's API. `files` is the configured storage."""
 
 from collections.abc import Iterator
 from typing import Protocol, cast
@@ -7,22 +7,22 @@ from uuid import uuid4
 from django.core.files.base import ContentFile
 from django.core.files.storage import FileSystemStorage, default_storage
 
-# The depth of ADE's folders. It stops a symbolic link of an operator that leads back to its own folder.
+# The depth of ADE's folders. The limit ends the walk if an operator's symbolic link leads back to its own folder.
 LEVELS = 3
 
 
 class Files(Protocol):
     def walk(self, folder: str) -> Iterator[str | None]:
-        """Yield the keys of all files below a folder, and None for a step that found no file.
+        """Yield the keys of all files below a folder, and None for each step that finds no file.
 
-        Keys are not collected first.
+        Yield each key as soon as it is found, without collecting all keys first.
         """
 
     def link(self, key: str, disposition: str, content_type: str, *, seconds: int) -> str | None:
         """Return a temporary link to the file, or None if ADE must send it itself. Raises OSError."""
 
     def prepare(self) -> None:
-        """Create what must exist before the first file is stored. Raises OSError."""
+        """Create everything that must exist before the first file is stored. Raises OSError."""
 
     def is_public(self) -> bool:
         """Return whether the storage can be read without credentials. Raises OSError."""

@@ -1,4 +1,4 @@
-"""Limits uploads: a web process keeps no more of a request than the largest document may have."""
+"""Limits uploads: a web process keeps no more bytes of a request than the largest document may have."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ _TOO_LARGE = "_ade_upload_was_too_large"
 
 
 class Limit(FileUploadHandler):
-    """Counts the bytes that arrive in all files of a request together. The declared length is not trusted."""
+    """Counts the bytes of all files in a request as they arrive, because the declared length cannot be trusted."""
 
     received_bytes = 0
 

@@ -1,4 +1,4 @@
-"""Stores vectors on PostgreSQL: in pgvector's type with an index per model, or as bytes without the extension."""
+"""Stores vectors on PostgreSQL: as pgvector's type with an index per model, or as bytes if pgvector is missing."""
 
 import hashlib
 from collections.abc import Iterator
@@ -9,12 +9,13 @@ from django.db import DatabaseError, connection, transaction
 
 from documents.models.columns import as_text, from_text, has_vectors
 
-# The first version that continues its search if a filter rejects the nearest rows.
+# The first version of pgvector that continues to search if a filter rejects the nearest rows.
 LEAST_VERSION = (0, 8)
-# Limits of pgvector's index: beyond the first it needs 16-bit numbers, beyond the second there is no index.
+# Limits of pgvector's index: vectors with more dimensions than the first limit are indexed as 16-bit numbers, and
+# vectors with more than the second cannot be indexed.
 MOST_DIMENSIONS, MOST_HALVED = 2000, 4000
 TABLES = ("document_chunks", "documents")
-# Rows per batch of a conversion.
+# Rows per batch when a column is converted.
 BATCH = 1000
 # Advisory lock key for index creation.
 _LOCK = 0x414445_564543
@@ -26,7 +27,7 @@ _INDEXES = """
 
 @dataclass(frozen=True)
 class Model:
-    """A model and the SQL for its vectors. PostgreSQL uses an index only for exactly the same expression."""
+    """A model and the SQL for its vectors. PostgreSQL uses the index only for queries with exactly this expression."""
 
     name: str
     dimensions: int
@@ -58,7 +59,10 @@ def extension() -> tuple[int, ...] | None:
 
 
 def make_extension() -> bool:
-    """Return False if the extension is not installed on the server, is too old, or may not be created by this user."""
+    """Create the extension if it is missing.
+
+    Return False if it is not installed on the server, is too old, or may not be created by this database user.
+    """
     if extension() is None:
         try:
             with transaction.atomic(), connection.cursor() as cursor:
@@ -77,7 +81,7 @@ def keep_as_bytes() -> None:
 
 
 def make_index(model: Model) -> bool:
-    """Create the index, blocking writes meanwhile. Return False if it exists or cannot exist."""
+    """Create the index, which blocks writes meanwhile. Return False if it already exists or is not possible."""
     if not has_vectors(connection) or not model.can_be_indexed or indexes().get(model.index):
         return False
     _make_index(model, "")
@@ -85,9 +89,9 @@ def make_index(model: Model) -> bool:
 
 
 def make_index_concurrently(model: Model) -> bool:
-    """Create the index outside of a transaction without blocking writes.
+    """Create the index without blocking writes. Must run outside a transaction.
 
-    Return False if it exists, cannot exist, or is being created by another process.
+    Return False if the index already exists, is not possible, or is being created by another process.
     """
     with _one_at_a_time() as is_first:
         if not is_first or not has_vectors(connection) or not model.can_be_indexed or indexes().get(model.index):
@@ -111,7 +115,7 @@ def drop_indexes() -> None:
 
 def _make_index(model: Model, way: str) -> None:
     with connection.cursor() as cursor:
-        # Remove an invalid index that an interrupted creation has left.
+        # Remove the invalid index that remains if creating it was interrupted.
         cursor.execute(f"DROP INDEX {way} IF EXISTS {model.index}")
         cursor.execute(
             f"CREATE INDEX {way} {model.index} ON document_chunks USING hnsw"
@@ -133,7 +137,7 @@ def _one_at_a_time() -> Iterator[bool]:
 
 
 def _convert(kind: str) -> None:
-    """Convert all rows in one transaction. The change of type blocks other sessions until its commit."""
+    """Convert all rows in one transaction. Changing the column type blocks other sessions until the commit."""
     try:
         if has_vectors(connection) != (kind == "vector"):
             with transaction.atomic():
@@ -146,14 +150,14 @@ def _convert(kind: str) -> None:
 
 
 def _convert_table(table: str, kind: str) -> None:
-    """Convert the column in place, because dropping it would also drop the constraints that mention it."""
+    """Convert the column in place: dropping it would also drop the constraints that mention it."""
     batch = f"SELECT id, embedding FROM {table} WHERE id > %s AND embedding IS NOT NULL ORDER BY id LIMIT {BATCH}"  # noqa: S608  # constants
     insert = f"INSERT INTO converted SELECT * FROM unnest(%s::bigint[], %s::{kind}[])"  # noqa: S608  # constants
     with connection.cursor() as cursor:
         cursor.execute(f"CREATE TEMPORARY TABLE converted (id bigint PRIMARY KEY, value {kind}) ON COMMIT DROP")
         cursor.execute(batch, [0])
         while rows := cursor.fetchall():
-            # A value is text if the column has pgvector's type.
+            # The driver returns strings if the column has pgvector's type.
             vectors = [from_text(value) if isinstance(value, str) else bytes(value) for _, value in rows]
             values = [as_text(vector) for vector in vectors] if kind == "vector" else vectors
             cursor.execute(insert, [[id for id, _ in rows], values])

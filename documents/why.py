@@ -1,7 +1,7 @@
 """Explains why a document is not processed yet: see `work/why.py`.
 
-Workers do not claim documents: a job begins when it is due and its turn has come, and then its stages are claimed. The
-answer shows only the number of other documents.
+Workers do not claim documents: a job begins when it is due and its turn has come, and then workers claim its stages.
+The answer reveals nothing about other documents except their number.
 """
 
 from datetime import datetime
@@ -48,7 +48,7 @@ def _time_gate(job: DocumentProcessingJob) -> Gate:
 
 
 def _turn_gate(job: DocumentProcessingJob) -> Gate:
-    """Check whether other jobs come first, and whether any job can begin."""
+    """Check whether other jobs come first, and whether any job can begin at present."""
     due = DocumentProcessingJob.objects.filter(
         status=DocumentProcessingJob.Status.PENDING, next_attempt_at__lte=clock.now()
     )
@@ -70,7 +70,7 @@ def _turn_gate(job: DocumentProcessingJob) -> Gate:
 
 
 def _stages_gate(crew: LiveWorkers, job: DocumentProcessingJob) -> Gate:
-    """Check whether a stage is running, or all wait for a worker thread."""
+    """Check whether a stage is running, or all stages wait for a worker thread."""
     stages = list(Stage.objects.filter(job=job).order_by("created_at", "pk"))
     running = [stage for stage in stages if stage.status == Stage.Status.RUNNING]
     ready = [stage for stage in stages if stage.status == Stage.Status.READY]
@@ -82,7 +82,7 @@ def _stages_gate(crew: LiveWorkers, job: DocumentProcessingJob) -> Gate:
         return Gate("stages", False, "A worker advances it within a tick.", f"job {job.pk}", job.started_at, data)
     if gate := _service_gate(job):
         return gate
-    # The wait of the first stage is explained as for a run. Running and earlier stages belong to any document.
+    # Explain why the first stage waits in the same way as for a run. Stages of all documents count as running or ahead.
     first = ready[0]
     ahead = why.count(_stages_ahead, first.created_at, first.pk)
     capacity = why.of_capacity(crew, STAGE_STATES, ahead, lambda ids: set())

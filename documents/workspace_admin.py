@@ -15,7 +15,7 @@ from workspaces.permissions import ScopedAdmin, roles_of
 
 
 class UsernameField(forms.ModelChoiceField):  # type: ignore[type-arg]  # takes none at run time
-    """A user typed by name, because a list of choices would reveal all users."""
+    """A text field for a user name: a list of choices would reveal all users."""
 
     widget = forms.TextInput
 
@@ -48,7 +48,7 @@ class MembershipInline(admin.TabularInline):  # type: ignore[type-arg]  # takes 
     def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
         field = super().formfield_for_dbfield(db_field, request, **kwargs)
         if field is not None:
-            # Without a label, only the column heading would name the field.
+            # Label the field itself for screen readers: otherwise only the column heading would name it.
             field.widget.attrs["aria-label"] = db_field.verbose_name
         return field
 

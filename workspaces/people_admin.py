@@ -1,6 +1,6 @@
 """Adapts Django's admin for users and groups. Only superusers grant rights.
 
-The double lists of `filter_horizontal` are disabled: they need a mouse, have no accessible names, and lack contrast.
+The two-list widget of `filter_horizontal` is disabled: it needs a mouse, has no accessible names, and lacks contrast.
 """
 
 from typing import Any

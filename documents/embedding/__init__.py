@@ -1,6 +1,6 @@
-"""Turns texts into vectors, with the local model or with the service that the settings name.
+"""Turns texts into vectors, with the local model or with an external service, depending on the settings.
 
-Vectors of different models are never compared, so each is stored with the name of its model.
+Vectors of different models are never compared, so each vector is stored with the name of its model.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,12 +18,12 @@ from work.processes.supervise import CannotStart, Child
 
 
 def is_local() -> bool:
-    """Return whether ADE's own program, which can be kept warm, makes the vectors."""
+    """Return whether ADE's own program computes the vectors. That program can be kept warm."""
     return bool(settings.ADE_EMBEDDER == "local")
 
 
 def model() -> str:
-    """Return the name of the model that new vectors are made with."""
+    """Return the name of the model that computes new vectors."""
     return local.MODEL if is_local() else openai.model()
 
 
@@ -49,7 +49,7 @@ def embed(
 
 
 def of_query(text: str) -> bytes:
-    """Return the vector of a search query by the current model. Raises EmbeddingFailed."""
+    """Return the current model's vector for a search query. Raises EmbeddingFailed."""
     try:
         return local.of_query(text) if is_local() else openai.of_query(text)
     except CannotStart as error:

@@ -46,7 +46,7 @@ def embed(
 
 
 def of_query(text: str) -> bytes:
-    """Return the vector of a query, computed in this process, which keeps the model loaded. Raises EmbeddingFailed."""
+    """Compute the vector of a query in this process, which then keeps the model loaded. Raises EmbeddingFailed."""
     try:
         vector: bytes = import_string("ade_embedder.query.vector_of")(text)
     except (ImportError, OSError, ValueError) as error:

@@ -1,4 +1,4 @@
-"""Turns texts into vectors with OpenAI, called by a child process."""
+"""Turns texts into vectors with OpenAI. A child process calls the service."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -13,11 +13,11 @@ from documents.embedding.outcome import EmbeddingFailed, Vectors, read_vectors
 from documents.remote_services import NoAnswer
 from work.processes.supervise import Child
 
-# Limit for all texts of a document. A thousand pages take about twenty requests.
+# Time limit for all texts of a document. A thousand pages take about twenty requests.
 WALL_SECONDS = 300.0
-# A person waits for a query.
+# Short, because a person waits for the results of the query.
 QUERY_SECONDS = 5.0
-# A longer text has no single meaning.
+# Characters; longer queries are cut, because a longer text has no single meaning.
 LONGEST_QUERY = 2000
 
 

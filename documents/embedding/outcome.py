@@ -6,10 +6,10 @@ from pathlib import Path
 
 
 class EmbeddingFailed(Exception):
-    """No vectors were made.
+    """No vectors were computed.
 
-    With `permanent`, the same settings always fail. With `away`, the service would fail for every document now. A
-    service may ask for a pause with `retry_after`.
+    `permanent`: another attempt with the same settings would fail too. `away`: the service would currently fail for
+    every document. `retry_after`: the pause that the service asks for, in seconds.
     """
 
     def __init__(
@@ -39,9 +39,9 @@ class Vectors:
 
 
 def read_vectors(path: Path, number: int, model: str, dimensions: int, how_it_ended: str = "") -> Vectors:
-    """Return the vectors and their mean that a child wrote to this file.
+    """Return the vectors that a child process wrote to this file, with their mean.
 
-    Raises EmbeddingFailed if the size does not match.
+    Raises EmbeddingFailed if the file does not have the expected size.
     """
     data = path.read_bytes() if path.is_file() else b""
     size = dimensions * 4

@@ -1,6 +1,6 @@
-"""Reads the pages of documents with the local extractor or with the service that the settings name.
+"""Reads the pages of documents with the local extractor or with an external service, depending on the settings.
 
-Each is a module with the same function, `extract`, so the caller does not depend on which one is used.
+Both are modules with the same function `extract`, so the caller need not know which module is used.
 """
 
 from collections.abc import Callable
@@ -28,7 +28,7 @@ def extract(
     on_start: Callable[[Child], None],
     run: Run,
 ) -> Extraction:
-    """Write the pages from first to last to `pages.json` in the directory, which may also receive unfinished files.
+    """Write the pages from `first` to `last` to `pages.json` in the directory. Unfinished files may also remain there.
 
     Raises ExtractionFailed and CannotStart, and Interrupted if `stop` returns a reason.
     """

@@ -16,7 +16,7 @@ from documents.remote_services import NoAnswer
 from work.processes.supervise import Child
 
 PDF, TIFF = "application/pdf", "image/tiff"
-# Used when the service does not send a Retry-After.
+# The pause between two polls if the service does not send a Retry-After.
 POLL_SECONDS = 2.0
 
 
@@ -32,7 +32,7 @@ def extract(
     on_start: Callable[[Child], None] = lambda child: None,
     run: Run = COLD_EXTRACTOR,
 ) -> Extraction:
-    """Like `local.extract`, which reads every file first, so that unreadable files cost nothing."""
+    """Like `local.extract`, which reads every file first, so that unreadable files are never sent and cost nothing."""
     give_up_at = time.monotonic() + wall_seconds
     is_sent = content_type == PDF or content_type.startswith("image/")
     read = local.extract(

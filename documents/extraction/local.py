@@ -1,4 +1,4 @@
-"""Runs the extractor on a file in a limited child process and judges how it ended. Does not use the database."""
+"""Runs the extractor on a file in a limited child process and interprets how it ended. Does not use the database."""
 
 import hashlib
 import json
@@ -17,18 +17,20 @@ from documents.extraction.outcome import Extraction, ExtractionFailed
 from work.claims import Interrupted
 from work.processes.supervise import Child, Ended, Limits
 
-# The CPU time follows the wall clock; the extractor itself allows each document less. It sends one event per page.
+# The CPU limit follows the time limit of each call; the extractor itself allows each document less CPU time. The limit
+# for events allows one event per page.
 LIMITS = Limits(address_space_bytes=2 << 30, file_size_bytes=256 << 20, open_files=128, event_bytes=4 << 20)
-# Signals that parsers crash with. pdfium and Rust abort with the last two when they run out of memory.
+# Signals that end a parser when it crashes, and when it runs out of memory. In that case, pdfium and Rust abort with
+# SIGTRAP or SIGILL.
 _CRASHES = ("SIGSEGV", "SIGBUS", "SIGFPE")
 _OUT_OF_MEMORY = ("SIGABRT", "SIGTRAP", "SIGILL")
-# A bit more than a picture of pixels that do not compress.
+# A bit more than a picture whose pixels cannot be compressed.
 MOST_DRAWN_BYTES = 8 << 20
-# Enough for cells and text of which every character takes six bytes.
+# Enough for cells and text in which every character takes six bytes.
 MOST_PEEKED_BYTES = 6 << 20
 MOST_ROWS, MOST_COLUMNS = ade_extractor.PEEKED_ROWS, ade_extractor.PEEKED_COLUMNS
 _PNG = b"\x89PNG\r\n\x1a\n"
-# Share of the wall clock. A child that used less CPU time was slowed down by other processes.
+# A share of the time limit. A timed-out child that used less CPU time was slowed down by other processes.
 BUSY_SHARE = 0.5
 
 
@@ -45,9 +47,9 @@ def extract(
     run: Run = COLD_EXTRACTOR,
     with_ocr: bool = True,
 ) -> Extraction:
-    """Write the pages from first to last to `pages.json` in the directory, which may also receive unfinished files.
+    """Write the pages from `first` to `last` to `pages.json` in the directory. Unfinished files may also remain there.
 
-    The input file must be in that directory too, unless `run` is cold.
+    The input file must be in the same directory, unless `run` starts the program cold.
 
     Raises ExtractionFailed and CannotStart, and Interrupted if `stop` returns a reason.
     """
@@ -72,7 +74,10 @@ def digest(
     on_start: Callable[[Child], None] = lambda child: None,
     run: Run = COLD_EXTRACTOR,
 ) -> Any:
-    """Return the result of `ade_extractor.digest` for outputs of `extract` in the directory. Raises like `extract`."""
+    """Return the result of `ade_extractor.digest` for the outputs of `extract` in the directory.
+
+    Raises the same exceptions as `extract`.
+    """
     arguments = ["digest", str(file.absolute()), "--type", content_type, *(path.name for path in segments)]
     events = _run(arguments, directory, wall_seconds, stop, on_start, run, [file])
     assert "digested" in events
@@ -85,7 +90,7 @@ def can_draw(content_type: str) -> bool:
 
 
 def draw(file: Path, content_type: str, page: int, directory: Path, *, wall_seconds: float, run: Run) -> bytes:
-    """Return one page as a PNG of screen size. Raises like `extract`."""
+    """Return one page as a PNG of screen size. Raises the same exceptions as `extract`."""
     arguments = ["draw", str(file.absolute()), "--type", content_type, "--page", str(page)]
     _run(arguments, directory, wall_seconds, lambda: None, lambda child: None, run, [file])
     with open_output(directory / ade_extractor.PREVIEW) as output:
@@ -98,9 +103,9 @@ def draw(file: Path, content_type: str, page: int, directory: Path, *, wall_seco
 def peek(file: Path, content_type: str, page: int, directory: Path, *, wall_seconds: float, run: Run) -> bytes:
     """Return the beginning of one page as JSON.
 
-    The caller must check it, because the child may have been compromised.
+    The caller must check the JSON, because the child may have been compromised.
 
-    Raises like `extract`.
+    Raises the same exceptions as `extract`.
     """
     arguments = ["peek", str(file.absolute()), "--type", content_type, "--page", str(page)]
     _run(arguments, directory, wall_seconds, lambda: None, lambda child: None, run, [file])
@@ -122,7 +127,7 @@ def checksum(path: Path) -> str:
 
 
 def open_output(path: Path) -> BufferedReader:
-    """Open a file that a child has written. The child may have been compromised, so links and pipes are refused."""
+    """Open a file that a child has written. Refuse links and pipes, because the child may have been compromised."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
@@ -151,7 +156,7 @@ def _run(
         stop=stop,
         on_start=on_start,
         on_event=lambda event: events.update({str(event.get("kind")): event}),
-        # Only libraries print there.
+        # Drop the output: the extractor itself prints nothing, only its libraries do.
         on_output=lambda lines: None,
         readable=readable,
     )
@@ -174,7 +179,7 @@ def _failure(ended: Ended, events: dict[str, dict[str, Any]], directory: Path, w
         code, message = (str(failed.get(name, "internal")) for name in ("code", "message"))
         return ExtractionFailed(code, message, permanent=failed.get("permanent") is True)
     progress = directory / ade_extractor.PROGRESS
-    # Only a few bytes are read, because the child may have been compromised.
+    # Use only a few bytes, because the child may have been compromised.
     page = progress.read_bytes()[:20] if progress.is_file() and not progress.is_symlink() else b""
     where = f"after page {int(page)}" if page.isdigit() else "at the first page"
     if ended.signal == "SIGXCPU" or (ended.reason == "timed_out" and ended.cpu_seconds > BUSY_SHARE * wall_seconds):

@@ -1,15 +1,15 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-# Shown if scans could not be read.
+# Shown when scans could not be read.
 OCR_ADVICE = "install requirements/ocr.txt or Tesseract where the workers run, and process the document again"
 
 
 class ExtractionFailed(Exception):
     """The document was not read; the message is for people.
 
-    With `permanent`, the same file or the same settings always fail. With `away`, the service would fail for every
-    document now. A service may ask for a pause with `retry_after`.
+    `permanent`: another attempt with the same file and settings would fail too. `away`: the service would currently
+    fail for every document. `retry_after`: the pause that the service asks for, in seconds.
     """
 
     def __init__(
@@ -39,5 +39,5 @@ class Extraction:
     characters: int
     path: Path
     sha256: str
-    # Pages that consist of an image only and could not be recognised.
+    # The number of pages that consist only of an image and whose text could not be recognised.
     scans: int = 0

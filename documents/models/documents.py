@@ -23,7 +23,7 @@ class DocumentQuerySet(SubjectQuerySet["Document"]):
         return self.filter(purged_at__isnull=True)
 
     def older_than(self, days: int) -> "DocumentQuerySet":
-        """Return documents that a retention of this many days would purge now. Leave out those already purged."""
+        """Return the documents older than a retention of this many days, without those already purged."""
         return self.kept().filter(created_at__lt=clock.now() - timedelta(days=min(days, MOST_DAYS)))
 
     def idle(self) -> "DocumentQuerySet":

@@ -1,4 +1,4 @@
-"""Finds pieces of documents by their words and their meaning combined."""
+"""Finds chunks of documents by combining two rankings: by words and by meaning."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -26,14 +26,14 @@ from workspaces.models import Workspace
 log = structlog.get_logger(__name__)
 
 WAYS = {"both": ("words", "meaning"), "words": ("words",), "meaning": ("meaning",)}
-# Chunks per document. A long document on the topic must not fill all results.
+# Results per document. A long document on the topic must not fill all results.
 MOST_OF_A_DOCUMENT = 3
 MOST_AT_ONCE = 100
-# Results in total. Readers rarely go further, and the ranking of later ones means little.
+# Results in total. Readers rarely go further, and the order of later results means little.
 MOST_IN_ALL = 300
-# Candidates per method; the larger number applies if too many of the first belong to the same documents.
+# Candidates per method. The larger number is used if too many of the first candidates belong to the same documents.
 CANDIDATES = (100, 400)
-# The constant of reciprocal rank fusion, which combines both rankings; 60 is the usual value.
+# The constant of reciprocal rank fusion, the formula that combines both rankings. 60 is the usual value.
 RANK_CONSTANT = 60
 COUNTED = 1000
 WITHOUT_INDEX = "This database has no index of words, so the newest matches are shown first."
@@ -65,9 +65,9 @@ def search(
     limit: int = 20,
     after: int = 0,
 ) -> SearchResults:
-    """Return the best pieces of documents in these workspaces, skipping the first `after`.
+    """Return the best matching chunks in these workspaces, skipping the first `after` results.
 
-    Never raises for any text.
+    No text raises an error.
     """
     wanted = parse(text)
     scope = Scope(tuple(visible.order_by("pk").values_list("pk", flat=True)), content_type, status, since, until)
@@ -89,7 +89,7 @@ class _Search:
     def results(self, limit: int, after: int) -> SearchResults:
         last = min(after + limit, MOST_IN_ALL)
         best: list[tuple[int, _Candidate]] = []
-        # A strict query rejects candidates, so it starts with the larger number.
+        # A strict query rejects candidates, so start with the larger number.
         for most in CANDIDATES[1:] if self.wanted.is_strict else CANDIDATES:
             candidates, is_all = self._candidates(most)
             best = list(islice(self._spread(candidates), last + 1))
@@ -100,7 +100,7 @@ class _Search:
         return SearchResults(tuple(hits), tuple(self.how), tuple(self.notes), has_more=has_more)
 
     def _embed_query(self) -> bytes:
-        """Return the vector of the query, and note the documents that it cannot find."""
+        """Return the vector of the query, and add a note on documents that cannot be found by meaning."""
         current = self.model.name
         try:
             vector = embedding.of_query(self.wanted.text)
@@ -120,7 +120,7 @@ class _Search:
         return vector
 
     def _candidates(self, most: int) -> tuple[dict[int, _Candidate], bool]:
-        """Return the candidates by chunk ID, and whether there are no others."""
+        """Return the candidates by chunk ID, and whether these are all."""
         candidates: dict[int, _Candidate] = {}
         lists: dict[str, list[int]] = {}
         if "words" in self.how:
@@ -137,7 +137,7 @@ class _Search:
         return candidates, all(len(ids) < most for ids in lists.values())
 
     def _spread(self, candidates: dict[int, _Candidate]) -> Iterator[tuple[int, _Candidate]]:
-        """Yield the best candidates first, with a limit per document, leaving out deleted and rejected ones."""
+        """Yield candidates, best first, up to the limit per document. Leave out deleted and rejected chunks."""
         document_of = dict(self.scope.existing(candidates).values_list("pk", "document_id"))
         rejected: set[int] = set()
         if self.wanted.is_strict:
@@ -158,7 +158,7 @@ class _Search:
         shown = ("position", "page", "text", "document__name", "document__content_type", "document__workspace__name")
         chunks = {chunk.pk: chunk for chunk in rows.only(*shown)}
         for id, candidate in candidates.items():
-            # The document may have been published again since the choice, which replaces its chunks.
+            # The document may have been published again meanwhile, which replaces its chunks.
             if (chunk := chunks.get(id)) is None:
                 continue
             yield Hit(

@@ -1,7 +1,7 @@
-"""Compares all vectors of a workspace at once if the database cannot: a tenth of a second for a million numbers.
+"""Compares a query with all vectors of a workspace if the database cannot: a tenth of a second for a million numbers.
 
-Vectors stay in memory, and only new ones are read later. Each process has one cache; without it, every search would
-read all vectors again, with the same result.
+Vectors stay in memory, and later only new vectors are read. Each process has one such cache. Without the cache, every
+search would read all vectors again, with the same result.
 """
 
 from collections import OrderedDict
@@ -18,13 +18,14 @@ from documents.models import DocumentChunk
 from documents.search.scope import Scope
 from documents.vectors import Model
 
-# A quarter of a million vectors of 256 numbers. Larger workspaces need PostgreSQL; here they are read for each search.
+# A quarter of a million vectors of 256 numbers. Larger workspaces should use PostgreSQL; here, each search reads all of
+# their vectors.
 MOST_BYTES = 256 << 20
 # Rows per query.
 PIECE = 10_000
 
 Near = list[tuple[int, float]]
-# The number of chunks and the last ID. IDs are never reused.
+# The number of chunks and the last ID, by which changes are noticed. IDs are never reused.
 Stamp = tuple[int, int]
 
 
@@ -66,7 +67,7 @@ class Cache:
         self._lock = Lock()
 
     def matrices(self, model: Model, workspace: int, stamp: Stamp) -> Iterator[Matrix]:
-        """Yield one matrix, or several smaller ones if it would not fit into the memory limit."""
+        """Yield one matrix with all vectors, or several smaller ones if it would exceed the memory limit."""
         if stamp[0] * model.dimensions * 4 > MOST_BYTES:
             yield from _read(model, workspace)
             return
@@ -95,7 +96,7 @@ def _read_on(before: Matrix | None, model: Model, workspace: int) -> Matrix:
     pieces = []
     if before is not None and len(before.ids):
         current = numpy.fromiter(_rows(model, workspace).values_list("pk", flat=True).iterator(PIECE), numpy.int64)
-        # IDs are assigned before their commit. If rows with smaller IDs have appeared since, read everything again.
+        # A row gets its ID before it is committed. If rows with smaller IDs have appeared since, read everything again.
         if numpy.setdiff1d(current[current < before.stamp[1]], before.ids).size:
             return _read_on(None, model, workspace)
         pieces.append(before.only(numpy.isin(before.ids, current)))
@@ -120,7 +121,7 @@ def _rows(model: Model, workspace: int) -> Any:
 
 def _matrix(rows: list[tuple[int, int, bytes | None]], model: Model) -> Matrix:
     size = model.dimensions * 4
-    # A vector of another size belongs to another model. Zeros replace it, which are similar to nothing.
+    # A vector of another size is from another model. Replace it with zeros, which are similar to nothing.
     vectors = b"".join(data if data is not None and len(data) == size else bytes(size) for *_, data in rows)
     return Matrix(
         numpy.array([row[0] for row in rows], numpy.int64),

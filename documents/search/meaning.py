@@ -13,7 +13,7 @@ from documents.models.columns import as_text, has_vectors
 from documents.search.scope import Scope
 from documents.vectors import Model
 
-# Neighbours that the index follows. Among 100,000 vectors, 500 find 96 % of the nearest ten, and 100 find 88 %.
+# How many neighbours the index follows. Among 100,000 vectors, 500 find 96 % of the nearest ten, and 100 find 88 %.
 EF_SEARCH = 500
 # Chunk IDs with their similarity, most similar first.
 Near = list[tuple[int, float]]
@@ -21,19 +21,19 @@ Near = list[tuple[int, float]]
 
 def nearest(vector: bytes, model: Model, scope: Scope, most: int) -> Near:
     if not has_vectors(connection):
-        # Import it only here, because it needs numpy, which costs memory and time.
+        # Import this module only when it is needed, because it imports numpy, which costs memory and time.
         compare_all: Callable[..., Near] = import_string("documents.search.matrix.nearest")
         return compare_all(vector, model, scope, most)
     rows = scope.chunks().filter(embedding_model=model.name, embedding__isnull=False)
     with transaction.atomic(), connection.cursor() as cursor:
-        # Relaxed order finds more neighbours, but is only nearly right; the result is sorted below.
+        # The relaxed order finds more neighbours but does not sort them exactly; they are sorted below.
         cursor.execute(
             "SELECT set_config('hnsw.ef_search', %s, true), set_config('hnsw.iterative_scan', 'relaxed_order', true)",
             [str(EF_SEARCH)],
         )
         neighbours = _query(rows, vector, model, most, "")
         if len(neighbours) < most:
-            # The index gives up if a filter rejects too many neighbours. Few rows remain then, so compare them all.
+            # The index gives up if a filter rejects too many neighbours. In that case few rows remain, so compare all.
             neighbours = _query(rows, vector, model, most, " + 0")
     return sorted(((id, 1 - distance) for id, distance in neighbours), key=lambda each: (-each[1], each[0]))
 

@@ -1,4 +1,4 @@
-"""Parses what a person types into the search box. Any text is valid, so there are no syntax errors."""
+"""Parses the text that a person types into the search box. Any text is valid, so there are no syntax errors."""
 
 import re
 from dataclasses import dataclass
@@ -8,20 +8,20 @@ from documents import folding
 MOST_CHARACTERS = 500
 # Each term costs one lookup.
 MOST_TERMS = 32
-# "a phrase", -"not this one", word, -word, begin*; a quote that is not closed goes to the end.
+# "a phrase", -"excluded phrase", word, -excluded, begin*. An unclosed quotation extends to the end of the text.
 _TERM = re.compile(r'(?P<minus>-?)(?:"(?P<phrase>[^"]*)(?:"|$)|(?P<word>[^\s"]+))')
 
 
 @dataclass(frozen=True)
 class Term:
-    """Consecutive words; the last one may be a prefix."""
+    """Consecutive words. The last word may be a prefix."""
 
     words: tuple[str, ...]
     is_beginning: bool = False
     is_quoted: bool = False
 
     def is_in(self, line: str) -> bool:
-        """Return whether a line of words, with a space around each, contains the term."""
+        """Return whether the line contains the term. The line must have a space before and after each word."""
         return self.text in line
 
     @property
@@ -42,7 +42,7 @@ class Query:
         return bool(self.excluded) or any(term.is_quoted for term in self.terms)
 
     def allows(self, line: str) -> bool:
-        """Return whether a text with these words may be found; this applies to matches by meaning too."""
+        """Return whether a text with these words may be a result. This applies to matches by meaning too."""
         quoted = (term for term in self.terms if term.is_quoted)
         return all(term.is_in(line) for term in quoted) and not any(term.is_in(line) for term in self.excluded)
 

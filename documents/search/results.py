@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 class Part(NamedTuple):
     text: str
-    # Whether the text is one of the words of the query.
+    # Whether the text is a word of the query.
     is_match: bool
 
 
@@ -22,7 +22,7 @@ class Hit:
     snippet: tuple[Part, ...]
     # "words", "meaning" or "both".
     why: str
-    # The sort key: higher for better places in the rankings by words and by meaning.
+    # The sort key. A better place in the ranking by words or by meaning gives a higher score.
     score: float
     words_place: int | None = None
     meaning_place: int | None = None
@@ -33,9 +33,8 @@ class Hit:
 @dataclass(frozen=True)
 class SearchResults:
     hits: tuple[Hit, ...] = ()
-    # The methods that were used: "words", "meaning".
+    # The methods that were used: "words", "meaning" or both.
     how: tuple[str, ...] = ()
-    # Explains to people why something may be missing.
+    # Messages that explain to people why results may be missing.
     notes: tuple[str, ...] = ()
-    # Whether more results follow.
     has_more: bool = False

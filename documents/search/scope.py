@@ -11,12 +11,12 @@ from documents.models import Document, DocumentChunk
 
 @dataclass(frozen=True)
 class Scope:
-    """The limits of a search. Nothing outside of them is found, counted or shown."""
+    """The limits of a search. Documents outside these limits are neither found nor counted nor shown."""
 
     workspaces: tuple[int, ...]
     content_type: str | None = None
     status: str | None = None
-    # When the document was created: from `since`, and before `until`.
+    # The document was created at or after `since` and before `until`.
     since: datetime | None = None
     until: datetime | None = None
 
@@ -39,9 +39,9 @@ class Scope:
         return Document.objects.filter(workspace__in=self.workspaces, purged_at__isnull=True, **self._filters)
 
     def chunks(self) -> QuerySet[DocumentChunk]:
-        """Return the chunks, joining their documents only if a filter needs it.
+        """Return the chunks. Join their documents only if a filter needs them.
 
-        Purged documents have no chunks, and `existing` checks again.
+        There is no filter for purged documents: they have no chunks, and `existing` checks this again.
         """
         filters = {f"document__{name}": value for name, value in self._filters.items()}
         return DocumentChunk.objects.filter(workspace__in=self.workspaces, **filters)

@@ -5,14 +5,14 @@ from documents.folding import Word
 from documents.search.query import Query
 from documents.search.results import Part
 
-# What fits on two lines of a page.
+# As much as fits on two lines of a page.
 CHARACTERS = 240
-# Characters in front of the first marked word.
+# Characters shown before the first marked word.
 BEFORE = 60
 
 
 def snippet(text: str, wanted: Query) -> tuple[Part, ...]:
-    """Return the part of a text with the most words of the query, or its beginning."""
+    """Return the part of the text that contains the most words of the query, or the beginning if it contains none."""
     text = " ".join(text.split())
     words = {word for term in wanted.terms for word in term.words}
     beginnings = tuple(term.words[-1] for term in wanted.terms if term.is_beginning)
@@ -27,7 +27,7 @@ def snippet(text: str, wanted: Query) -> tuple[Part, ...]:
         limit = first.start + CHARACTERS - BEFORE
         return len({match.word for match in matches if first.start <= match.start < limit})
 
-    # Among equals, the earliest wins.
+    # If several places have the same number of words, take the earliest.
     first = max(matches, key=lambda match: (different_words(match), -match.start), default=None)
     start = text.rfind(" ", 0, max(0, first.start - BEFORE)) + 1 if first else 0
     end = len(text)
@@ -44,7 +44,7 @@ def _parts(text: str, start: int, end: int, shown: list[Word]) -> Iterator[Part]
     if start:
         yield Part("… ", is_match=False)
     for word in shown:
-        # One character may stand for two words.
+        # Two words may come from the same character; mark that character only once.
         if word.start >= start:
             yield Part(text[start : word.start], is_match=False)
             yield Part(text[word.start : word.end], is_match=True)

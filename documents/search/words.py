@@ -1,4 +1,4 @@
-"""Finds chunks that contain the words, best first."""
+"""Finds chunks that contain the words of the query, best first."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from documents.models import DocumentChunk
 from documents.search.query import Query, Term
 from documents.search.scope import Scope
 
-# Chunks that are ranked. For a word that is everywhere, the order means little anyway.
+# At most this many chunks are ranked. If more contain the words, the words are so common that the order means little.
 MOST_WEIGHED = 2000
 
 
@@ -47,9 +47,9 @@ def _match_in_sqlite(rows: QuerySet[DocumentChunk], wanted: Query) -> QuerySet[A
 
 
 def _tsquery(term: Term) -> str:
-    """Return a term for to_tsquery.
+    """Return the term as a PostgreSQL tsquery.
 
-    Words consist of letters and digits, so nothing needs escaping here or in `_phrase`.
+    Words consist only of letters and digits, so nothing needs escaping here or in `_phrase`.
     """
     *first, last = (f"'{word}'" for word in term.words)
     return f"({' <-> '.join([*first, f'{last}:*' if term.is_beginning else last])})"

@@ -1,4 +1,4 @@
-"""Computes the vectors of search queries in the calling process, because a person waits and each takes under 1 ms.
+"""Computes the vectors of search queries, each in under 1 ms, in the calling process, because a person waits for them.
 
 Importing this module and loading the model takes a fifth of a second and 100 MB, so import it only when it is needed.
 """

@@ -24,7 +24,7 @@ class Group:
 
     @classmethod
     def of(cls, order: dict[str, str | int] | None) -> Self | None:
-        """Make the ordered group. Return None without an order, or if the kernel refuses the group.
+        """Make the group that `order` describes. Return None without an order, or if the kernel refuses the group.
 
         Running without a group is acceptable, because the worker also counts processes itself.
         """

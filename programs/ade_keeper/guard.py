@@ -160,7 +160,7 @@ class ProcessGuard:
             if error_line:
                 os.waitpid(self.pid, 0)
             return error_line
-        os._exit(1)  # The worker or the parent is gone. Our death kills the child.
+        os._exit(1)  # The worker or the parent is gone. The child dies with this process.
 
     def child_is_gone(self) -> bool:
         until = min(self.deadline, self.untrusted_at, self.kill_at, self.give_up_at)

@@ -54,7 +54,7 @@ JOB_COLUMNS = (
     "error_log",
 )
 STAGE_COLUMNS = ("id", "job_id", "name", "segment", "status", "losses", "lease_owner", "error_message")
-# The fields that `reprocessing.foreseen` reads.
+# The fields that `reprocessing.preview` reads.
 PREVIEW_FIELDS = ("status", "purged_at")
 EVENTS = 100
 ADDED = "added"
@@ -107,7 +107,7 @@ class Command(NounCommand):
             try:
                 id = intake.add_file(into, path, actor=actor_of(actor), again=again).pk
             except DuplicateFile as refused:
-                # Show the document with the same bytes.
+                # Show the existing document with the same bytes.
                 id, result, message = refused.document.pk, refused.code, str(refused)
             except Refused as refused:
                 result, message = refused.code, str(refused)
@@ -182,7 +182,7 @@ class Command(NounCommand):
         result = of_each("document", ids or documents, documents, again)
         outcomes = Counter(row["result"] for row in result.data["documents"])
         summary = f"{'Preview, nothing was changed: ' if rehearse else ''}{sentence(Document, outcomes)}"
-        # If a workspace was named instead of IDs, the totals are enough.
+        # For a whole workspace, print only the totals.
         text = summary if workspace else f"{result.text}\n\n{summary}"
         return Answer({"rehearsed": rehearse, **result.data}, text, result.exit)
 
