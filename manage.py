@@ -11,10 +11,11 @@ if __name__ == "__main__":
     try:
         execute_from_command_line(sys.argv)
     except KeyboardInterrupt:
-        # Exit as a shell does: the user who pressed Ctrl-C needs no traceback.
+        # Exit with the code that a shell uses for Ctrl-C, and without a traceback.
         sys.exit(130)
     except Exception as error:
-        # Settings are available only once the apps are ready. Imported late because hardly any command needs it.
+        # `sentence` needs the settings, which are available only once the apps are ready. The module is imported late
+        # because hardly any command needs it.
         said = import_module("config.trouble").sentence(error) if apps.ready else None
         if said is None:
             raise

@@ -24,7 +24,7 @@ class ConfigurationFilter(NamedFilter):
         return Configuration.objects.for_user(request.user)
 
     def offered(self, request: HttpRequest) -> "QuerySet[Any]":
-        """Offer only configurations of the selected workspace, if there is one."""
+        """Offer only the configurations of the selected workspace. If none is selected, offer all."""
         workspace, configurations = id_of(request.GET.get("workspace")), self.named(request)
         return configurations if workspace is None else configurations.filter(workspace=workspace)
 
@@ -48,7 +48,7 @@ class FilesField(forms.JSONField):
     def prepare_value(self, value: Any) -> Any:
         if not isinstance(value, dict):
             return super().prepare_value(value)
-        # JSON can contain lone surrogates, which a page cannot. Show them escaped.
+        # JSON can contain lone surrogates, but a page cannot, so show them escaped.
         return json.dumps(value, indent=2, ensure_ascii=False).encode(errors="backslashreplace").decode()
 
 
@@ -73,7 +73,7 @@ class ConfigurationForm(forms.ModelForm):  # type: ignore[type-arg]  # not gener
 
     def clean_requirements(self) -> Any:
         before, sent = self.instance.requirements, self.cleaned_data["requirements"].replace("\r\n", "\n")
-        # Browsers send other line endings. Unedited requirements must not lead to a new build.
+        # Browsers change the line endings, but requirements that were not edited must not lead to a new build.
         text = before if before.strip().splitlines() == sent.splitlines() else sent
         return _without_problems(text, contents.problems_of_requirements)
 
@@ -104,7 +104,7 @@ class ConfigurationAdmin(ScopedAdmin):
         return obj is not None and self.has_change_permission(request, obj) and not is_referred_to(obj)
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> list[str]:
-        # Its builds and runs belong to that workspace.
+        # A configuration must stay in its workspace, because its builds and runs belong to that workspace.
         return [*self.readonly_fields, "workspace"] if obj else list(self.readonly_fields)
 
     def formfield_for_foreignkey(self, db_field: Any, request: HttpRequest, **options: Any) -> Any:

@@ -1,7 +1,7 @@
-"""Reads zip files that may be hostile: all entries are checked before one byte is unpacked. Nothing is written to disk.
+"""Reads zip files that may be hostile. Checks all entries before unpacking a single byte. Writes nothing to disk.
 
-It does not use `zipfile` for reading, which trusts what a file says about itself, and up to Python 3.11.7 lets entries
-share their bytes.
+It does not read with `zipfile`, because `zipfile` believes what a file says about itself and, up to Python 3.11.7, lets
+entries share their bytes.
 """
 
 import re
@@ -18,25 +18,25 @@ from typing import IO, Any
 from builds import contents
 from builds.contents import BadPackage, shown
 
-# The limit for the file: room for an uncompressed package of maximum size and its list of entries.
+# The maximum size of a zip file. It has room for an uncompressed package of maximum size and its list of entries.
 MOST_BYTES = 4 * 2**20
-# Includes folders and byproducts, which are skipped.
+# Folders and byproducts count too, although they are skipped.
 MOST_ENTRIES = 1000
-# Text rarely exceeds a ratio of 20. Small files may be as repetitive as they like.
+# The maximum compression ratio. Text rarely exceeds 20. Files smaller than NEVER_A_BOMB may have any ratio.
 LARGEST_RATIO = 100
 NEVER_A_BOMB = 2**16
 
-# Structures as in APPNOTE.TXT, the specification of the format.
+# The structures of a zip file as its specification, APPNOTE.TXT, defines them.
 _END, _END_SIGNATURE = struct.Struct("<4s4H2LH"), b"PK\5\6"
 _LISTED, _LISTED_SIGNATURE = struct.Struct("<4s6H3L5H2L"), b"PK\1\2"
 _LOCAL, _LOCAL_SIGNATURE = struct.Struct("<4s5H3L2H"), b"PK\3\4"
 _LONGEST_COMMENT = 0xFFFF
 _STORED, _DEFLATED = 0, 8
-# Encrypted, strongly encrypted, and with an encrypted list.
+# Flags for an encrypted entry, a strongly encrypted entry, and an encrypted list of entries.
 _ENCRYPTED = 0x1 | 0x40 | 0x2000
 _SIZES_FOLLOW = 0x8
 _PATCH = 0x20
-# DOS and Windows attributes for folders, and for labels, devices and links.
+# DOS and Windows attributes: first of folders, then of volume labels, devices and links.
 _DOS_FOLDER = 0x10
 _DOS_NEITHER = 0x8 | 0x40 | 0x400
 _KINDS = {
@@ -48,7 +48,7 @@ _KINDS = {
     stat.S_IFIFO: "a pipe",
     stat.S_IFSOCK: "a socket",
 }
-# Extra fields that would override the entry itself.
+# Extra fields that would override what the entry itself says.
 _EXTRAS = {0x1: "64-bit sizes", 0xD: "a link", 0x756E: "a link", 0x7075: "another name", 0x9901: "a password"}
 _TRICKS = (
     (re.compile("\0"), "it contains a NUL character"),
@@ -70,7 +70,7 @@ class _Entry:
     size: int
     attributes: int
     extra: bytes
-    # The positions of the entry's own header, which repeats most values, and of its content.
+    # The positions of the entry's local header and of its content. `local` has the values that this header repeats.
     offset: int
     start: int
     local: tuple[Any, ...]
@@ -89,9 +89,7 @@ class _Entry:
 
 
 def read(file: IO[bytes]) -> tuple[dict[str, bytes], list[str]]:
-    """Return the files, and the problems of single files. Raise BadPackage if the archive as a
-    whole is not acceptable.
-    """
+    """Return the files, and the problems of single files. Raise BadPackage if the whole archive must be refused."""
     data = file.read(MOST_BYTES + 1)
     if len(data) > MOST_BYTES:
         raise BadPackage([f"The zip file is larger than {MOST_BYTES} bytes."])
@@ -110,20 +108,20 @@ def read(file: IO[bytes]) -> tuple[dict[str, bytes], list[str]]:
 
 
 def write(files: Mapping[str, bytes], file: IO[bytes]) -> None:
-    """Write the same bytes for the same files. They are not compressed, because the result depends on the version of
-    zlib.
+    """Write an archive that has the same bytes whenever the files are the same. The files are not compressed, because
+    the result of compression depends on the version of zlib.
     """
     with zipfile.ZipFile(file, "w") as archive:
         for path, content in sorted(files.items()):
             entry = zipfile.ZipInfo(path, _EARLIEST)
-            # The default depends on the operating system.
+            # Set this because its default depends on the operating system.
             entry.create_system = 3
             entry.external_attr = (stat.S_IFREG | 0o644) << 16
             archive.writestr(entry, content)
 
 
 def _find_list(data: bytes) -> tuple[int, int, int]:
-    """Return the number of entries that the file claims to have, and where their list starts and ends."""
+    """Return how many entries the file claims to have, and where the list of entries starts and ends."""
     end = data.rfind(_END_SIGNATURE, max(0, len(data) - _END.size - _LONGEST_COMMENT))
     if not 0 <= end <= len(data) - _END.size:
         raise BadPackage(["This is not a zip file, or it is incomplete."])
@@ -148,7 +146,8 @@ def _read_list(data: bytes, count: int, at: int, end: int) -> Iterator[_Entry]:
         at += length + extra_length + comment_length
         local = _header(_LOCAL, _LOCAL_SIGNATURE, data, offset)
         start = offset + _LOCAL.size + local[9] + local[10]
-        # One byte more than expected shows the difference, and a thousand entries cannot each read one long name.
+        # Read at most one byte more than expected. This is enough to show a difference, and keeps a thousand entries
+        # from each reading the same long name.
         again = data[offset + _LOCAL.size : offset + _LOCAL.size + min(local[9], length + 1)]
         yield _Entry(
             *(_decode(name), flags, method, crc, packed, size, attributes, extra, offset, start),
@@ -165,7 +164,7 @@ def _header(kind: struct.Struct, signature: bytes, data: bytes, at: int) -> tupl
 
 
 def _decode(name: bytes) -> str:
-    # Names that are not ASCII are refused anyway, whatever encoding they were meant in.
+    # The encoding of a name does not matter, because names that are not ASCII are refused later.
     return name.decode(errors="surrogateescape")
 
 
@@ -199,7 +198,7 @@ def _problems(entries: list[_Entry], end: int) -> Iterator[str]:
 
 def _problems_of_entry(entry: _Entry) -> Iterator[str]:
     expected = stat.S_IFDIR if entry.is_folder else stat.S_IFREG
-    # Zero if the file comes from a system without modes.
+    # The mode is zero if the file comes from a system without modes.
     kind = stat.S_IFMT(entry.attributes >> 16) or expected
     if kind != expected:
         yield f"{shown(entry.name)} must be {_KINDS[expected]}, not {_KINDS.get(kind, 'something else')}."
@@ -225,7 +224,7 @@ def _problems_of_entry(entry: _Entry) -> Iterator[str]:
             f"{shown(entry.name)} expands from {entry.packed} to {entry.size} bytes, more than"
             f" {LARGEST_RATIO} times its compressed size."
         )
-    # Check the local header against the list. Programs differ in which one they read.
+    # The local header must agree with the list of entries, because programs differ in which of the two they read.
     name, flags, method, *sizes = entry.local
     relevant = _ENCRYPTED | _SIZES_FOLLOW | _PATCH
     is_same = (name, flags & relevant, method) == (entry.name, entry.flags & relevant, entry.method)
@@ -238,7 +237,7 @@ def _unpack(data: bytes, entry: _Entry) -> bytes:
     if entry.method == _DEFLATED:
         inflater = zlib.decompressobj(-zlib.MAX_WBITS)
         try:
-            # One byte more than declared is enough to detect a wrong size.
+            # Decompressing one byte more than declared is enough to detect a wrong size.
             content = inflater.decompress(content, size + 1)
         except zlib.error:
             raise ValueError(f"it cannot be decompressed to {size} bytes") from None

@@ -1,10 +1,12 @@
-"""Makes environments: lock the requirements, install them, compare them with their RECORD, and add the engine and the
-configuration. Then seal the files and check that the entry point can be imported. An environment becomes visible only
-when it is complete.
+"""Makes environments.
 
-Packages are hostile. None of their code runs before the import of the entry point, which happens in a sandbox that
-cannot write to the environment. So programs that can write to it (uv, the compiler) never run with the Python of an
-environment that has packages: that would execute their `.pth` files.
+It locks the requirements, installs the packages, compares their files with their RECORDs, and adds the engine and the
+configuration. Then it seals the files and checks that the entry point can be imported. An environment becomes visible
+only when it is complete.
+
+Packages may be hostile. None of their code runs before the import of the entry point, which happens in a sandbox that
+cannot write to the environment. So programs that can write to the environment (uv, the compiler) never run with its own
+Python once it has packages, because that would execute the packages' `.pth` files.
 """
 
 import math
@@ -31,7 +33,7 @@ from work.claims import Interrupted
 from work.processes import hidden_paths, supervise
 from work.processes.supervise import Child, Ended, Limits, Line
 
-# For a resolver and an unpacker of wheels of some GB. These are ADE's programs, not the configuration's.
+# uv resolves requirements and unpacks wheels of some GB. It is one of ADE's programs, not of the configuration's.
 UV_LIMITS = Limits(
     cpu_seconds=None,
     address_space_bytes=None,
@@ -39,18 +41,18 @@ UV_LIMITS = Limits(
     open_files=8192,
     # uv starts some threads per core.
     tasks=2048,
-    # All builds share one cache folder, which is too large to be summed twice a second.
+    # All builds share one cache folder, which is too large to be measured twice a second.
     disk_bytes=None,
 )
-# The compiler is Python's own, but a source file of some MB can take GB to compile.
+# The compiler is Python's own, but it can need GB of memory for a source file of some MB.
 COMPILE_LIMITS = replace(UV_LIMITS, tasks=512)
-# A slower import would take this time from every run.
+# Time limit for importing the entry point. A slower import would cost every run this time.
 CHECK_SECONDS = 60.0
-# Limits for reports from a process that also runs the configuration's code, which may report anything.
+# Limits for a report. The process that sends it also runs the configuration's code, which may report anything.
 LONGEST_MESSAGE = 2000
 LONGEST_NAME = 100
 MOST_STEPS = 1000
-# The last lines of a program's output, to explain a failure.
+# How many of the last lines of a program's output to keep, to explain a failure.
 LAST_LINES = 30
 
 
@@ -64,11 +66,11 @@ class BuildFailed(Exception):
 
 @dataclass
 class Watch:
-    """Stops, records and logs the programs of one build."""
+    """Runs the programs of one build, and passes on their processes and output. Stops them at the time limit."""
 
-    # A value of time.monotonic().
+    # The end of the build's time limit, as a value of time.monotonic().
     until: float
-    # The name of that time limit in a message.
+    # The words for that time limit in a message.
     time: str = "the time limit"
     stop: Callable[[], str | None] = lambda: None
     on_start: Callable[[Child], None] = lambda child: None
@@ -76,7 +78,7 @@ class Watch:
     last_lines: list[str] = field(default_factory=list)
 
     def run(self, what: str, argv: list[str], cwd: Path, limits: Limits, **options: Any) -> Ended:
-        """Run a program. Raise Interrupted if it was stopped, and BuildFailed if the time is over."""
+        """Run a program. Raise Interrupted if it was stopped, and BuildFailed if the time is up."""
         self.last_lines = []
         left = max(self.until - time.monotonic(), 0.1)
         own = limits.wall_seconds or math.inf
@@ -113,7 +115,7 @@ class BuildResult:
 
 
 def make(snapshot: Snapshot, wanted: str, watch: Watch, lock: str | None = None) -> BuildResult:
-    """Make the environment of this fingerprint on this host. With a lock, install exactly its packages."""
+    """Make the environment of this fingerprint on this host. If a lock is given, install exactly its packages."""
     if fingerprint.of_build(fingerprint.of_contents(snapshot)) != wanted:
         raise BuildFailed(
             "OTHER_ENGINE",
@@ -129,13 +131,13 @@ def make(snapshot: Snapshot, wanted: str, watch: Watch, lock: str | None = None)
 
 @contextmanager
 def temporary_environment(snapshot: Snapshot, watch: Watch) -> Iterator[tuple[Path, BuildResult]]:
-    """Yield an environment that is never published, and is removed afterwards."""
+    """Make and yield an environment that is never published. Remove it afterwards."""
     with environments.staging(fingerprint.of_contents(snapshot)) as staged:
         yield staged.home, _make(snapshot, staged, watch, None)
 
 
 def resolve(snapshot: Snapshot, work: Path, watch: Watch) -> str:
-    """Return the lock of the requirements, or an empty string without requirements."""
+    """Return the lock of the requirements, or an empty string if there are none."""
     if not has_requirements(snapshot["requirements"]):
         return ""
     requirements, lock = work / "requirements.txt", work / "lock.txt"
@@ -168,11 +170,11 @@ def _make(snapshot: Snapshot, staged: Staging, watch: Watch, lock: str | None) -
         message = f"A package has a file at a path of the engine or of the configuration: {error}"
         raise BuildFailed("BUILD_FAILED", message) from error
 
-    # Compile to bytecode, with the final paths for tracebacks. Runs cannot write bytecode themselves.
+    # Compile to bytecode, because runs cannot write any. Tracebacks will show the final paths.
     destination = environments.path_of(environments.name_of(build_fingerprint, lock))
     folders = [str(path) for path in (staged.home / "lib", staged.home / environments.CONFIGURATION)]
     argv = [empty.python, "-I", "-S", "-m", "compileall", "-f", "-q", "-s", str(staged.home), "-p", str(destination)]
-    # Some packages ship files that do not compile. The import reports it if such a file is ever imported.
+    # Ignore errors: some packages ship files that do not compile. If such a file is imported, the import reports it.
     ended = watch.run("Compiling", [*argv, *folders], staged.work, COMPILE_LIMITS, writable=[staged.home])
     if ended.over_limit:
         raise BuildFailed("BUILD_FAILED", f"Compiling exceeded its limit of {ended.over_limit}")
@@ -196,9 +198,13 @@ def has_requirements(text: str) -> bool:
 
 @dataclass(frozen=True)
 class _Empty:
-    """An environment before packages are installed. Packages may bring a Python and folders of the same names."""
+    """An environment as it is before packages are installed.
 
-    # The target of the environment's link and not the link itself, because the environment will have packages.
+    Its paths are recorded then, because packages may bring a Python and folders of the same names.
+    """
+
+    # The interpreter outside the environment to which the environment's link leads. Run through the link, it would also
+    # run code of the packages.
     python: str
     packages: Path
     files: Seal
@@ -219,7 +225,7 @@ def _install(snapshot: Snapshot, staged: Staging, empty: _Empty, lock: str, watc
 
     def install(*, offline: bool, cached: bool = True) -> None:
         if integrity.compare(staged.home, empty.files):
-            # A failed attempt left packages. uv starts the Python of the environment, which would run their code.
+            # A failed attempt left packages behind. uv starts the environment's Python, which would run their code.
             environments.erase(staged.home)
             _make_empty(snapshot, staged, watch)
         command = uv.install(staged.home, path, offline=offline, cached=cached)
@@ -237,10 +243,10 @@ def _install(snapshot: Snapshot, staged: Staging, empty: _Empty, lock: str, watc
 
 
 def _problems_of_packages(home: Path, empty: _Empty) -> list[str]:
-    # uv's lock file, which every user may write to.
+    # Remove uv's lock file, because every user may write to it.
     (home / ".lock").unlink(missing_ok=True)
     for folder in [path for path in home.rglob(integrity.BYTECODE) if path.is_dir() and not path.is_symlink()]:
-        # A package can ship bytecode for another package's sources. It is compiled again from the sources.
+        # Remove bytecode, because a package can ship some for another package's sources. It is compiled again later.
         shutil.rmtree(folder, ignore_errors=True)
     changes = integrity.compare(home, empty.files)
     replaced = [f"{path} of the environment was replaced" for path in [*changes.missing, *changes.changed]]

@@ -1,4 +1,4 @@
-"""Finds configurations that are named on the command line."""
+"""Finds the configurations that are named on the command line."""
 
 from django.db.models import Q
 
@@ -7,7 +7,7 @@ from work.operations.commands import LARGEST_ID, Exit, Failure, not_found
 
 
 def find_configuration(text: str) -> Configuration:
-    """Find a configuration by id, by WORKSPACE/NAME, or by a unique name."""
+    """Find a configuration by its id, by WORKSPACE/NAME, or by its name if only one has that name."""
     if text.isascii() and text.isdigit():
         condition = Q(pk=min(int(text), LARGEST_ID))
     else:

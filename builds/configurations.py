@@ -1,4 +1,4 @@
-"""Operations on configurations. They have no status, and so no lifecycle."""
+"""Creates and replaces configurations. Configurations have no status, and so no lifecycle."""
 
 import dataclasses
 from enum import StrEnum
@@ -25,13 +25,13 @@ class NameTaken(Exception):
 
 
 def store(workspace: Workspace, package: Package, *, name: str | None = None) -> tuple[Configuration, StoreResult]:
-    """Store a package under its own or another name. Identical contents are not written again."""
+    """Create or replace a configuration under the package's own or another name. Skip the write if nothing changes."""
     configuration, is_new = _get_or_create(workspace, package, name)
     return configuration, StoreResult.CREATED if is_new else replace(configuration, package)
 
 
 def create(workspace: Workspace, package: Package, *, name: str | None = None) -> Configuration:
-    """Create a configuration under the package's own or another name. Raises NameTaken and BadPackage."""
+    """Create a configuration under the package's own or another name. Raise NameTaken or BadPackage if refused."""
     configuration, is_new = _get_or_create(workspace, package, name)
     if not is_new:
         raise NameTaken(configuration)
@@ -39,7 +39,7 @@ def create(workspace: Workspace, package: Package, *, name: str | None = None) -
 
 
 def replace(configuration: Configuration, package: Package) -> StoreResult:
-    """Replace the contents, whatever name the package has. Identical contents are not written again."""
+    """Replace the contents of a configuration. Ignore the package's name, and do not write identical contents again."""
     if configuration.contents_sha256 == package.contents_sha256:
         return StoreResult.UNCHANGED
     for field, value in package.snapshot().items():

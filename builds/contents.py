@@ -1,4 +1,4 @@
-"""Rules for the contents of a configuration, with messages for its author."""
+"""Checks the contents of a configuration. The messages are for its author."""
 
 import re
 import unicodedata
@@ -13,24 +13,25 @@ MOST_REQUIREMENTS_BYTES = 2**16
 MOST_REQUIREMENTS_LINES = 1000
 MOST_MANIFEST_BYTES = 2**14
 MOST_PACKAGE_BYTES = MOST_BYTES + MOST_REQUIREMENTS_BYTES + MOST_MANIFEST_BYTES
-# Files of a package that are not part of the configuration's own files.
+# Files of a package that do not become files of the configuration.
 MANIFEST = "ade.toml"
 REQUIREMENTS = "requirements.txt"
 # Messages show at most this many characters of a value.
 _SHOWN = 100
 MOST_TOLD = 10
-# Letters, digits and what names of modules, data and packages need. No character is special in a shell or an archive.
+# Allows letters, digits and the other characters that names of modules, data and packages need. None of them has a
+# special meaning in a shell or an archive.
 _PART = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
-# Files that Python, git and file managers create, and that are not part of a package.
+# Matches files that Python, git and file managers create. They are not part of a package.
 _BYPRODUCT = re.compile(r"(^|/)(\.(?!\.?(/|$))|__pycache__(/|$))|\.pyc$", re.IGNORECASE)
-# NUL and lone surrogates.
+# NUL and lone surrogates, which the database cannot store.
 _UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 _ENTRY_POINT = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*(:[A-Za-z_]\w*)?", re.ASCII)
 _PYTHON_VERSION = re.compile(r"3\.(1[1-9]|[2-9][0-9])", re.ASCII)
 
 _LINE = re.compile("\r\n|\r|\n")
 _COMMENT = re.compile(r"(^|\s)#.*")
-# Other programs that read the lines may take these characters for line ends.
+# Control characters. Other programs that read the requirements may take some of them for line ends.
 _CONTROL = re.compile("[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 _REFUSED_ANYWHERE = (
     (re.compile(r"[^\t -~]"), "only ASCII is allowed outside comments"),
@@ -40,13 +41,13 @@ _REFUSED_ANYWHERE = (
 )
 _NOT_AN_ADDRESS = "packages come from the package index, not from an address"
 _NOT_A_FILE = "packages come from the package index, not from files or folders"
-# The part after a semicolon compares strings, which may contain anything.
+# Only checked before a semicolon: the markers after it compare strings, which may contain anything.
 _REFUSED_BEFORE_MARKERS = ((re.compile("[@:]"), _NOT_AN_ADDRESS), (re.compile(r"^\.|[/\\]"), _NOT_A_FILE))
 _ARCHIVES = (".whl", ".zip", ".tgz", ".tbz", ".tbz2", ".txz", ".tlz")
 
 
 class BadPackage(Exception):
-    """Has all problems in `problems`; the message lists the first ones."""
+    """A package is refused. `problems` has all problems; the message lists the first ones."""
 
     def __init__(self, problems: Iterable[str]) -> None:
         self.problems = list(problems)
@@ -75,7 +76,7 @@ def problems_of_files(files: Any) -> Iterator[str]:
 
 
 def problems_of_paths(files: Collection[str], folders: Collection[str] = ()) -> Iterator[str]:
-    """Check paths of files, and of folders that may be empty, for characters and for conflicts with each other."""
+    """Check the paths of files, and of folders, for bad characters and for conflicts with each other."""
     for path in [*files, *folders]:
         if len(path) > LONGEST_PATH:
             yield f"A path may have at most {LONGEST_PATH} characters, not {len(path)}."
@@ -110,7 +111,7 @@ def problems_of_python_version(text: str) -> Iterator[str]:
 
 
 def problems_of_requirements(text: str) -> Iterator[str]:
-    """Check the form only. The package index judges names and versions."""
+    """Check only the form of the requirements. The build finds out whether the names and versions exist."""
     if (size := len(text.encode(errors="replace"))) > MOST_REQUIREMENTS_BYTES:
         yield f"The requirements may have at most {MOST_REQUIREMENTS_BYTES} bytes, not {size}."
         return

@@ -1,11 +1,13 @@
-"""The prepared environments of this host: one directory per fingerprint and lock, complete or absent.
+"""The environments of this host. There is one directory per fingerprint and lock, which is either complete or missing.
 
-The name has both, because a package index resolves the same fingerprint to different versions from day to day.
+Its name contains both, because the package index may resolve the same fingerprint to other versions on another day.
 
-A user of an environment holds a shared lock on its name, and its maker holds the lock on the staging directory. The
-kernel releases both when a process dies, so pruning and sweeping need to know nothing of runs or workers.
+A process that uses an environment holds a shared lock on its name. A process that makes one holds a lock on the staging
+directory. The kernel releases both locks when a process dies, so pruning and sweeping need to know nothing about runs
+or workers.
 
-Each environment has a seal, the list of its files (builds/integrity.py), and is not used if it differs from it.
+Each environment has a seal, which is a list of its files (builds/integrity.py). An environment that differs from its
+seal is not used.
 """
 
 import hashlib
@@ -31,10 +33,11 @@ BUILDING = ".building-"
 REMOVED = ".removed-"
 LOCKS = ".locks"
 SEALS = ".seals"
-# Checking all files of a large environment takes some 10 ms, so runs in quick succession skip it.
+# How long a check of an environment's files remains valid. Checking a large environment takes some 10 ms, so runs in
+# quick succession skip the check.
 LOOK_SECONDS = 10.0
 _MISSING = "is missing"
-# Name -> when its files were last checked and unchanged (time.monotonic()), and in which directory.
+# Name -> when the files were last found unchanged (time.monotonic()), and the inode of the directory.
 _checked: dict[str, tuple[float, int]] = {}
 
 log = structlog.get_logger(__name__)
@@ -42,7 +45,9 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True)
 class Staging:
-    """The directory of an environment in the making: `home` becomes it, `seal` lists its files, `work` is deleted."""
+    """The directory in which an environment is made. `home` becomes the environment, `seal` becomes its seal, and
+    `work` is deleted.
+    """
 
     root: Path
 
@@ -61,8 +66,6 @@ class Staging:
 
 @dataclass(frozen=True)
 class StoredEnvironment:
-    """One environment on disk."""
-
     name: str
     path: Path
     size_bytes: int
@@ -77,7 +80,7 @@ class StoredEnvironment:
 @dataclass(frozen=True)
 class Pruned:
     removed: list[StoredEnvironment]
-    # Environments that would have been removed, but are in use.
+    # Environments that would have been removed if they were not in use.
     in_use: list[StoredEnvironment]
 
 
@@ -98,7 +101,7 @@ def python_of(environment: Path) -> str:
 
 
 def exists(name: str) -> bool:
-    """Return whether it is complete, and its Python still exists on this host."""
+    """Return whether the environment is complete and its Python still exists on this host."""
     path = path_of(name)
     return (path / MARKER).is_file() and os.path.exists(python_of(path))
 
@@ -108,9 +111,9 @@ def is_usable(name: str) -> bool:
 
 
 def why_unusable(name: str) -> str:
-    """Return why it cannot be used as the rest of a sentence, or an empty string if it can.
+    """Return why the environment cannot be used, or an empty string if it can. The reason completes a sentence.
 
-    This process must have checked its files at most LOOK_SECONDS ago; otherwise it checks them now.
+    Check the environment's files unless this process has checked them within the last LOOK_SECONDS.
     """
     if not exists(name):
         return _MISSING
@@ -126,7 +129,7 @@ def read_seal(name: str) -> Seal | None:
 
 @contextmanager
 def in_use(name: str) -> Iterator[Path]:
-    """Protect the environment from removal. It may not exist yet."""
+    """Protect the environment from removal while it is in use. The environment need not exist yet."""
     with filelocks.shared(_use_lock(name)):
         path = path_of(name)
         with suppress(FileNotFoundError):
@@ -149,9 +152,9 @@ def staging(fingerprint: str) -> Iterator[Staging]:
 
 
 def publish(staged: Staging, name: str) -> bool:
-    """Publish the seal, and then the directory in one rename. An unusable environment of that name is replaced.
+    """Publish the seal, and then the directory in one rename. Replace any unusable environment of that name.
 
-    Return False if another process has published it already; its environment is the same and is used instead.
+    Return False if another process has already published this environment. Its environment is the same, so use that.
     """
     with filelocks.alone(_publishing_lock(name)):
         if exists(name) and not _check(name):
@@ -185,7 +188,7 @@ def write_marker(home: Path, **values: str | int) -> None:
 
 
 def size_of(directory: Path) -> int:
-    """Return the size of all files. A file system that shares blocks between copies uses less."""
+    """Return the total size of all files. They use less space if the file system shares blocks between copies."""
     total = 0
     for folder, _, names in os.walk(directory):
         total += sum(os.lstat(os.path.join(folder, name)).st_size for name in names)
@@ -193,7 +196,7 @@ def size_of(directory: Path) -> int:
 
 
 def all_environments() -> list[StoredEnvironment]:
-    """Return all environments, longest unused first."""
+    """Return all environments, the longest unused first."""
     environments = []
     with suppress(FileNotFoundError):
         for entry in os.scandir(root()):
@@ -214,19 +217,21 @@ def remove(name: str) -> bool:
             with filelocks.alone(_publishing_lock(name)):
                 renamed = _rename_away(name)
     if ours and renamed:
-        # Erased after the locks are released, so that no build waits for it.
+        # Erase the environment only after the locks are released, so that no build waits for that.
         erase(renamed)
     return ours
 
 
 def erase(tree: Path) -> None:
-    """Remove a tree, even if it is read-only or packages have changed its modes."""
+    """Remove a directory tree, even if it is read-only or packages have changed its permissions."""
     integrity.unprotect(tree)
     scratch.remove(tree)
 
 
 def prune(*, unused_seconds: float | None, most_bytes: int | None, rehearse: bool = False) -> Pruned:
-    """Remove environments that are unused for too long, and then the longest unused until the rest fits the size."""
+    """Remove environments that have been unused for too long. Then remove the longest unused until the rest fits
+    `most_bytes`. With `rehearse`, only report what would be removed.
+    """
     environments, pruned = all_environments(), Pruned([], [])
     left = sum(each.size_bytes for each in environments)
     for each in environments:
@@ -248,7 +253,7 @@ def is_free(name: str) -> bool:
 
 
 def tidy(_owner: str = "") -> int:
-    """Remove half-made and long-unused environments of this host. Always return 0, because no rows change."""
+    """Remove half-made and long-unused environments of this host. As a periodic task, return 0: no rows change."""
     swept = sweep()
     pruned = prune(unused_seconds=settings.ADE_ENVIRONMENT_UNUSED_SECONDS, most_bytes=settings.ADE_ENVIRONMENTS_BYTES)
     if swept or pruned.removed:
@@ -257,8 +262,9 @@ def tidy(_owner: str = "") -> int:
 
 
 def sweep() -> int:
-    """Remove half-made and half-removed environments, and seals without an environment. Return how many environments
-    were removed.
+    """Remove half-made and half-removed environments, and seals without an environment.
+
+    Return the number of removed environments.
     """
     swept = 0
     with suppress(FileNotFoundError):
@@ -270,7 +276,7 @@ def sweep() -> int:
                     erase(Path(entry.path))
                     _use_lock(entry.name).unlink(missing_ok=True)
                     swept += 1
-        # Seals of environments that were deleted by hand, and half-written ones.
+        # Remove the seals of environments that were deleted by hand, and half-written seals.
         for entry in list(os.scandir(root() / SEALS)):
             seal = Path(entry)
             with filelocks.alone_at_once(_publishing_lock(seal.stem)) as ours:
@@ -280,7 +286,7 @@ def sweep() -> int:
 
 
 def _check(name: str) -> str:
-    """Like `why_unusable`, but always check the files."""
+    """Check the files, and return what `why_unusable` returns."""
     inode, now = _inode(name), time.monotonic()
     sealed = read_seal(name)
     if sealed is None:
@@ -299,7 +305,7 @@ def _check(name: str) -> str:
 
 
 def _seal_again(name: str, inode: int) -> None:
-    """Update the times in the seal, so that the next check need not read the files. The content is unchanged."""
+    """Update the times in the seal if all contents are unchanged, so that the next check need not read the files."""
     with filelocks.alone_at_once(_publishing_lock(name)) as ours:
         sealed = read_seal(name)
         if not ours or sealed is None or inode != _inode(name):
@@ -310,7 +316,10 @@ def _seal_again(name: str, inode: int) -> None:
 
 
 def _rename_away(name: str) -> Path | None:
-    """Rename it and remove its seal. The caller holds the publishing lock. Return None if it does not exist."""
+    """Move the environment out of the way and delete its seal. Return its new path, or None if it does not exist.
+
+    The caller must hold the publishing lock.
+    """
     _checked.pop(name, None)
     renamed = root() / f"{REMOVED}{uuid4().hex}"
     _seal_path(name).unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""Fingerprints: the hash of everything that an environment depends on."""
+"""Computes fingerprints. A fingerprint is the hash of everything that a build depends on."""
 
 import hashlib
 import json
@@ -30,12 +30,13 @@ def of_build(contents_sha256: str) -> str:
 
 
 def _sha256(value: object) -> str:
-    # Sorted keys: the order of a dictionary makes no difference.
+    # The keys are sorted, so that the order of a dictionary makes no difference.
     return hashlib.sha256(
         json.dumps(value, sort_keys=True, ensure_ascii=False).encode(errors="surrogatepass")
     ).hexdigest()
 
 
-# The hash of the engine's sources. An environment contains a copy, which must be the version that its host expects.
+# The engine's version is the hash of its sources. An environment contains a copy of the engine, which must be the
+# version that the host expects.
 _SOURCES = [path for package in (ade_engine, ade_keeper) for path in Path(package.__path__[0]).glob("*.py")]
 ENGINE_VERSION = _sha256({f"{path.parent.name}/{path.name}": path.read_text("utf-8") for path in _SOURCES})[:12]

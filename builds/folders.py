@@ -1,4 +1,4 @@
-"""Packages as folders. Symbolic links are never followed, neither for reading nor for writing."""
+"""Reads and writes packages as folders. It never follows symbolic links, neither to read nor to write."""
 
 import os
 import stat
@@ -10,15 +10,15 @@ from pathlib import Path
 from builds import contents
 from builds.contents import BadPackage, shown
 
-# Per folder, including entries that are skipped.
+# The maximum number of entries in one folder. Entries that are skipped count too.
 MOST_ENTRIES = 1000
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
-# Non-blocking: a pipe may have replaced a file, and would wait for a writer.
+# Non-blocking, because a pipe may have replaced the file, and opening a pipe would wait for a writer.
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 def read(path: Path) -> tuple[dict[str, bytes], list[str]]:
-    """Return the files, and the problems of single files. Raise BadPackage if there is too much to read."""
+    """Return the files, and the problems of single files. Raise BadPackage if the folder is too large."""
     reader = _Reader()
     with _open(path, _FOLDER) as folder:
         reader.walk(folder, "")
@@ -26,7 +26,7 @@ def read(path: Path) -> tuple[dict[str, bytes], list[str]]:
 
 
 def write(files: Mapping[str, bytes], path: Path, *, force: bool = False) -> list[str]:
-    """Write to a new or empty folder, or with `force` to any. Return the other files in it, which stay."""
+    """Write to a new or empty folder, or with `force` to any folder. Return the folder's other files, which stay."""
     if path.exists() and not path.is_dir():
         raise FileExistsError(f"{path} is not a folder")
     if path.exists() and not force and any(path.iterdir()):
@@ -38,7 +38,7 @@ def write(files: Mapping[str, bytes], path: Path, *, force: bool = False) -> lis
             if place != path and place.is_relative_to(path) and place.is_symlink():
                 raise FileExistsError(f"{place} is a symbolic link")
         target.parent.mkdir(parents=True, exist_ok=True)
-        # Never write through a link, or into a file with a second name.
+        # Remove the old file first, to write neither through a link nor into a file that has a second name.
         target.unlink(missing_ok=True)
         with target.open("xb") as file:
             file.write(content)

@@ -1,4 +1,4 @@
-"""The handler of builds: how a worker makes one."""
+"""The handler of builds: what a worker does to make an environment."""
 
 import time
 

@@ -1,4 +1,4 @@
-"""Checks the files of an environment, first against the RECORD of its packages, and later against its seal.
+"""Checks the files of an environment: first against the RECORDs of its packages, and later against its seal.
 
 The seal lists every file as it was when the environment was published.
 """
@@ -16,24 +16,24 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-# Python writes these from the sources. They are compiled again after the packages were checked.
+# The folder in which Python keeps bytecode. It is not checked, because ADE compiles it again from checked sources.
 BYTECODE = "__pycache__"
 # The wheel format allows no weaker hash than SHA-256.
 ALGORITHMS = ("sha256", "sha384", "sha512")
-# A RECORD cannot contain its own hash, nor the hash of a signature over it.
+# Files without a hash: a RECORD cannot contain its own hash, nor the hash of its own signature.
 UNHASHED = ("RECORD", "RECORD.jws", "RECORD.p7s")
 _WRITABLE = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
 
 
 class Entry(NamedTuple):
-    """A seal's entry for a file, link or folder. For a folder only the mode counts, because its files have entries."""
+    """A seal's entry for a file, link or folder. A folder's entry has only the mode: its files have their own."""
 
     mode: int
     size: int = 0
     mtime_ns: int = 0
-    # The kernel sets it at every change, even if a program restores the mtime.
+    # The kernel sets the ctime at every change, even if a program restores the mtime.
     ctime_ns: int = 0
-    # For a link: the hash of its target.
+    # For a link, this is the hash of its target.
     sha256: str = ""
 
 
@@ -47,7 +47,7 @@ class Changes:
     missing: list[str] = field(default_factory=list)
     added: list[str] = field(default_factory=list)
     changed: list[str] = field(default_factory=list)
-    # A file was touched, copied or linked, but its content is unchanged.
+    # Whether files were touched, copied or linked without a change to their content.
     has_new_times: bool = False
 
     def __bool__(self) -> bool:
@@ -65,21 +65,21 @@ def make_seal(home: Path) -> Seal:
 
 
 def write_seal(path: Path, seal: Seal) -> None:
-    """Write a seal in one rename, so that no reader sees half of it. One writer at a time."""
+    """Write a seal with one rename, so that no reader sees half of it. Only one process may write it at a time."""
     new = path.with_suffix(".new")
     new.write_text(json.dumps(seal, separators=(",", ":")), "utf-8")
     os.replace(new, path)
 
 
 def read_seal(path: Path) -> Seal | None:
-    """Return None if there is no seal, or it cannot be read."""
+    """Return the seal, or None if it is missing or cannot be read."""
     with suppress(OSError, ValueError, TypeError, AttributeError):
         return {name: Entry(*entry) for name, entry in json.loads(path.read_bytes()).items()}
     return None
 
 
 def compare(home: Path, seal: Seal, *, thorough: bool = False) -> Changes:
-    """Compare a tree with its seal. Read only files with a changed size or time, or with `thorough` all files."""
+    """Compare a tree with its seal. Read only files whose size or time has changed; with `thorough`, read all."""
     changes = Changes()
     paths = set(_paths(home))
     changes.added = sorted(paths - seal.keys())
@@ -100,13 +100,13 @@ def compare(home: Path, seal: Seal, *, thorough: bool = False) -> Changes:
 
 
 def protect(home: Path) -> None:
-    """Make everything below `home` read-only. `home` stays writable: a read-only folder cannot be renamed."""
+    """Make everything inside `home` read-only. `home` itself stays writable: a read-only folder cannot be renamed."""
     for path in _paths(home):
         _change_mode(home / path, remove=_WRITABLE)
 
 
 def unprotect(home: Path) -> None:
-    """Make the folders writable, so that the owner can remove the tree."""
+    """Make all folders inside `home` writable, so that their owner can remove the tree."""
     with suppress(FileNotFoundError):
         for path in _paths(home):
             if os.path.isdir(home / path) and not os.path.islink(home / path):
@@ -114,8 +114,9 @@ def unprotect(home: Path) -> None:
 
 
 def check_packages(home: Path, packages: Path, own: Collection[str]) -> list[str]:
-    """Check the installed files against the RECORDs; `own` are the files from before the installation. Return the
-    problems.
+    """Check the installed files against the RECORDs of their packages. Return the problems.
+
+    `own` are the files that the environment had before the installation.
     """
     records = {info.name.removesuffix(".dist-info"): info for info in sorted(packages.glob("*.dist-info"))}
     problems: list[str] = []
@@ -126,7 +127,7 @@ def check_packages(home: Path, packages: Path, own: Collection[str]) -> list[str
                 claims[claim.path].append(claim)
         except (OSError, ValueError, csv.Error) as error:
             problems.append(f"the RECORD of {package} cannot be used: {error}")
-    # List files of several packages first: they usually explain the other problems.
+    # List files that several packages claim first, because these usually explain the other problems.
     for path, claimants in sorted(claims.items(), key=lambda item: (len(item[1]) == 1, item[0])):
         problems += _problems_of_file(home, path, claimants, is_own=path in own)
     known = claims.keys() | set(own)
@@ -143,11 +144,11 @@ def in_short(problems: list[str]) -> str:
 
 
 class _Claim(NamedTuple):
-    """A line of a RECORD, with which a package claims a file."""
+    """A line of a RECORD, by which a package claims a file as its own."""
 
     path: str
     package: str
-    # Empty if the line has no hash, and so does not identify the content.
+    # Empty if the line has no hash, so that the content is unknown.
     algorithm: str
     digest: str
     needs_hash: bool
@@ -160,7 +161,7 @@ class _Claim(NamedTuple):
 def _claims(home: Path, packages: Path, package: str, info: Path) -> Iterator[_Claim]:
     top, own_folder = os.path.relpath(packages, home), os.path.relpath(info, home)
     text = (info / "RECORD").read_text("utf-8")
-    # Claim the RECORD even if it does not list itself: another package could have forged it and left that line out.
+    # Claim the RECORD even if it does not list itself. Another package could have forged it and left out that line.
     yield _Claim(f"{own_folder}/RECORD", package, "", "", needs_hash=False)
     for row in csv.reader(text.splitlines()):
         name, checksum = [*row, "", ""][:2]
@@ -196,7 +197,7 @@ def _problems_of_file(home: Path, path: str, claimants: list[_Claim], *, is_own:
 
 
 def _paths(home: Path) -> Iterator[str]:
-    """Yield everything below, folders before their content, without following links."""
+    """Yield the path of everything inside `home`, folders before their content. Do not follow links."""
     folders = [""]
     while folders:
         folder = folders.pop()
@@ -226,7 +227,7 @@ def _entry(path: Path, *, read: bool = True) -> Entry | None:
 
 
 def _hash(path: Path, algorithm: str) -> str:
-    # Do not follow a link that was just placed there, and do not wait for the other end of a pipe.
+    # The file may just have been replaced: do not follow a link, and do not wait for the other end of a pipe.
     with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
         return hashlib.file_digest(file, algorithm).hexdigest()
 

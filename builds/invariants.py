@@ -1,4 +1,4 @@
-"""Invariants of builds: see `work/invariants.py`."""
+"""Invariants of builds; see `work/invariants.py`."""
 
 from work.invariants import DEFECT, Invariant
 

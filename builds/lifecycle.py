@@ -49,7 +49,7 @@ BUILD_STATES = StateMachine(
 
 # A build that has killed this many workers will probably kill the next one too.
 LOSSES = 3
-# How long a failed build stands for its fingerprint before a new submission tries it again.
+# For how long a failed build is not tried again when a new run is submitted.
 NEGATIVE_CACHE_SECONDS = 60
 
 
@@ -62,8 +62,8 @@ class BuildChoice:
 
 
 def get_or_create_build(configuration: Configuration, *, actor: str) -> BuildChoice:
-    """Return the build of this configuration's current contents. Create it, or queue it again if it failed some time
-    ago.
+    """Return the build of this configuration's current contents. Create it if it is missing. Queue it again if it
+    failed or was cancelled more than NEGATIVE_CACHE_SECONDS ago.
     """
     build_fingerprint = fingerprint.of_build(configuration.contents_sha256)
     build = _find(configuration.pk, build_fingerprint) or _create(configuration.pk, actor)
@@ -82,7 +82,9 @@ def claim_next_build(owner: str) -> Claim | None:
 
 
 def succeed(claim: Claim, *, lock: str = "", size_bytes: int | None = None) -> bool:
-    """Return False if the claim is gone, or if a cancel was accepted meanwhile. The build is then cancelled."""
+    """Record that the environment is ready. Return False if the claim is gone, or if a cancel request was accepted
+    meanwhile; such a request cancels the build.
+    """
     return _finish(claim, "succeed", lock=lock, size_bytes=size_bytes)
 
 
@@ -91,12 +93,12 @@ def fail(claim: Claim, failure_type: str, message: str) -> bool:
 
 
 def stop(claim: Claim) -> bool:
-    """Obey an accepted cancel, as the holder."""
+    """Cancel the build, as its holder, because a cancel request was accepted."""
     return lifecycle.finish(claim, "stop", guards={"cancel_requested_at__isnull": False})
 
 
 def cancel(build: Build, *, actor: str, reason: str = "") -> str:
-    """Cancel a build. Return its status, see work.lifecycle.cancel."""
+    """Cancel a build. Return its status as `work.lifecycle.cancel` does."""
     status = lifecycle.cancel(BUILD_STATES, build.pk, actor=actor, reason=reason)
     wakeups.ring(BUILD_STATES.kind)
     return status
@@ -113,8 +115,8 @@ def again(build_id: int, *, actor: str) -> bool:
 
 
 def rescue(lost: LostClaim) -> str | None:
-    """Recover a build. An accepted cancel ends it; otherwise it is queued, or fails if over time or after too many
-    losses.
+    """Recover a build whose worker is gone. Cancel it if a cancel request was accepted, otherwise queue it again. Fail
+    it if it is over its time limit or has lost too many workers.
     """
     if lost.move("drop", guards={"cancel_requested_at__isnull": False}):
         return "drop"
@@ -142,19 +144,19 @@ def _find(configuration_id: int, build_fingerprint: str) -> BuildChoice | None:
     return BuildChoice(*rows[0]) if rows else None
 
 
-# A function of the module, because it is the key of the compiled SQL.
+# A module function, because the function is the key of the compiled SQL.
 def _with_fingerprint(configuration_id: int, build_fingerprint: str) -> "QuerySet[Build, tuple[int, str]]":
     builds = Build.objects.filter(configuration_id=configuration_id, fingerprint=build_fingerprint)
     return builds.values_list("pk", "status")
 
 
 def _create(configuration_id: int, actor: str) -> BuildChoice:
-    # Read and hash it again, so that the fingerprint matches the stored contents, and the snapshot is complete.
+    # Read and hash the contents again, so that the fingerprint matches what is stored and the snapshot is complete.
     snapshot = Configuration.objects.get(pk=configuration_id).snapshot()
     build_fingerprint = fingerprint.of_build(fingerprint.of_contents(snapshot))
     values = {"configuration_id": configuration_id, "fingerprint": build_fingerprint, "snapshot": snapshot}
     try:
-        # A savepoint, so that the loser of this race can go on in its own transaction.
+        # In a savepoint, so that a caller that loses this race can go on in its own transaction.
         with transaction.atomic():
             (id,) = lifecycle.create(BUILD_STATES, values, actor=actor)
     except IntegrityError:

@@ -8,13 +8,13 @@ from work import clock
 from work.models import SubjectQuerySet, Work, work_constraints
 from workspaces.models import User, Workspace, visible_to
 
-# The fields that a build is made from.
+# The fields of a configuration that determine its builds.
 CONTENTS = frozenset({"entry_point", "requirements", "files", "python_version"})
 
 
 class ConfigurationQuerySet(models.QuerySet["Configuration"]):
     def update(self, **values: Any) -> int:
-        # Only save() may write these, because it also writes their hash.
+        # Only save() may write these fields, because it also writes their hash.
         if contents := CONTENTS & values.keys():
             raise TypeError(f"Configuration.{', '.join(sorted(contents))} is written by save() only")
         return super().update(**values)
@@ -23,20 +23,20 @@ class ConfigurationQuerySet(models.QuerySet["Configuration"]):
         return visible_to(self, user, "workspace")
 
     def listed(self) -> "ConfigurationQuerySet":
-        """Join what a list shows, and leave out large columns."""
+        """Join the tables that a list shows, and leave out large columns."""
         return self.select_related("workspace").defer("files", "requirements")
 
 
 class Configuration(models.Model):
-    """Rules and code for processing a document, with their requirements."""
+    """Rules and code for processing a document, with the packages that they require."""
 
     workspace = models.ForeignKey(Workspace, on_delete=models.PROTECT, related_name="configurations")
     name = models.CharField(max_length=100)
     entry_point = models.CharField(max_length=200, default="main")
     requirements = models.TextField(blank=True, default="")
-    # Empty for the version that ADE itself runs on.
+    # If empty, the version that ADE itself runs on.
     python_version = models.CharField(max_length=8, blank=True, default="")
-    # Path -> text, in one column: a single read sees one version of all files.
+    # Path -> text. All files are in one column, so that one read sees the same version of them all.
     files = models.JSONField(default=dict, blank=True)
     contents_sha256 = models.CharField(max_length=64, editable=False)
     created_at = models.DateTimeField(default=clock.now, editable=False)
@@ -61,7 +61,7 @@ class Configuration(models.Model):
         self.contents_sha256 = fingerprint.of_contents(self.snapshot())
         fields = options.get("update_fields")
         if fields is not None and CONTENTS.intersection(fields):
-            # Write all of them: another process may have written different values than those hashed here.
+            # Write all of these fields, because another process may have written other values than those hashed here.
             options["update_fields"] = {*fields, *CONTENTS, "contents_sha256"}
         super().save(**options)
 
@@ -79,7 +79,7 @@ class BuildQuerySet(SubjectQuerySet["Build"]):
         return visible_to(self, user, "configuration__workspace")
 
     def listed(self) -> "BuildQuerySet":
-        """Join what a list shows, and leave out large columns."""
+        """Join the tables that a list shows, and leave out large columns."""
         large = ("snapshot", "lock", "configuration__files", "configuration__requirements")
         return self.select_related("configuration__workspace").defer(*large)
 
@@ -90,12 +90,12 @@ class BuildQuerySet(SubjectQuerySet["Build"]):
         return self.filter(status__in=Build.TERMINAL)
 
     def unheeded(self) -> "BuildQuerySet":
-        """Filter ended builds that runs may still wait for. The conditions match the index."""
+        """Filter ended builds that runs may still wait for. The conditions match the index `builds_unheeded`."""
         return self.filter(awaited=True, status__in=sorted(Build.TERMINAL))
 
 
 class Build(Work):
-    """The prepared environment of one configuration fingerprint. It is made once and used by many runs."""
+    """The work of making the environment of one configuration fingerprint. It is done once, for many runs."""
 
     class Status(models.TextChoices):
         QUEUED = "queued"
@@ -112,13 +112,14 @@ class Build(Work):
     status = models.CharField(max_length=16, choices=Status.choices, default=Status.QUEUED, editable=False)
     snapshot = models.JSONField()
     queued_at = models.DateTimeField(default=clock.now, editable=False)
-    # Claims that ended with the loss of their worker, since a person last requested this build.
+    # How many claims have lost their worker since a person last requested this build.
     losses = models.PositiveSmallIntegerField(default=0)
     cancel_requested_at = models.DateTimeField(null=True, blank=True, editable=False)
     cancel_requested_by = models.CharField(max_length=200, blank=True, default="", editable=False)
     lock = models.TextField(blank=True, default="")
     size_bytes = models.PositiveBigIntegerField(null=True, blank=True)
-    # False: no queued run waits for it. A submission sets it under a lock, and only `runs/gates.py` clears it.
+    # If False, no queued run waits for this build. Submitting a run sets it under a lock. Only `runs/gates.py` clears
+    # it.
     awaited = models.BooleanField(default=True, editable=False)
 
     objects = BuildQuerySet.as_manager()
@@ -151,7 +152,7 @@ class Build(Work):
         indexes = [
             models.Index(name="builds_queued", fields=["queued_at", "id"], condition=Q(status="queued")),
             models.Index(name="builds_expiring", fields=["lease_expires_at"], condition=Q(status="building")),
-            # Few rows at any time: every claim of a run checks whether there is one.
+            # This index has few rows at any time. Every claim of a run uses it to check whether there are any.
             models.Index(
                 name="builds_unheeded",
                 fields=["id"],

@@ -1,4 +1,4 @@
-"""What people do to builds: see `work/operations/previews.py`."""
+"""The operations on builds; see `work/operations/previews.py`."""
 
 from builds import lifecycle
 from builds.lifecycle import BUILD_STATES

@@ -1,6 +1,7 @@
-"""Configurations as packages: a folder or zip file with a manifest, requirements and the configuration's own files.
+"""Reads and writes configurations as packages. A package is a folder or zip file with a manifest, requirements and the
+configuration's own files.
 
-This module does not use the database; `builds/configurations.py` does. The rules are in `builds/contents.py`.
+This module does not use the database; `builds/configurations.py` does. `builds/contents.py` has the rules for packages.
 """
 
 import json
@@ -16,7 +17,7 @@ from builds.contents import MANIFEST, REQUIREMENTS, BadPackage, shown
 __all__ = ["BadPackage", "Package", "problems_of", "read", "read_directory", "read_zip", "write_directory", "write_zip"]
 
 _TABLE = "configuration"
-# Key of the manifest -> default. The description is only for readers.
+# Key of the manifest -> default. ADE does not use the description; it is for people who read the manifest.
 _KEYS = {"name": "unnamed", "entry_point": "main", "python": "", "description": ""}
 
 
@@ -42,7 +43,7 @@ class Package:
 
 
 def read(path: Path) -> Package:
-    """Read a package from a folder or a zip file. Raises BadPackage."""
+    """Read a package from a folder or a zip file. Raise BadPackage if it is not acceptable."""
     if path.is_dir():
         return read_directory(path)
     if not path.is_file():
@@ -60,7 +61,7 @@ def read_zip(file: IO[bytes]) -> Package:
 
 
 def write_directory(package: Package, path: Path, *, force: bool = False) -> list[str]:
-    """Write to a new or empty folder, or with `force` to any. Return the other files in it, which stay."""
+    """Write to a new or empty folder, or with `force` to any folder. Return the folder's other files, which stay."""
     return folders.write(_files_of(package), path, force=force)
 
 
@@ -81,7 +82,7 @@ def _files_of(package: Package) -> dict[str, bytes]:
     if problems := list(problems_of(package)):
         raise BadPackage(problems)
     values = {"name": package.name, "entry_point": package.entry_point, "python": package.python_version}
-    # A JSON string is also valid TOML, unless characters outside ASCII are escaped.
+    # Without escapes for non-ASCII characters, a JSON string is also a valid TOML string.
     lines = [f"{key} = {json.dumps(value, ensure_ascii=False)}\n" for key, value in values.items() if value]
     texts = {MANIFEST: "".join([f"[{_TABLE}]\n", *lines]), REQUIREMENTS: package.requirements, **package.files}
     if not package.requirements:
@@ -120,11 +121,11 @@ def _package(files: Mapping[str, bytes], problems: list[str]) -> Package:
 
 
 def _read_manifest(manifest: str, problems: list[str]) -> dict[str, str]:
-    """Return the valid values of the manifest, and add a problem for each invalid one."""
+    """Return the manifest's valid values. Add a problem for each invalid value."""
     try:
         if (size := len(manifest.encode())) > contents.MOST_MANIFEST_BYTES:
             raise ValueError(f"it has {size} bytes, and at most {contents.MOST_MANIFEST_BYTES} are allowed")
-        # Some editors write a byte order mark.
+        # Some editors write a byte order mark, which TOML does not allow.
         data = tomllib.loads(manifest.removeprefix("\ufeff"))
     except (ValueError, RecursionError) as error:
         reason = "its values are nested too deeply" if isinstance(error, RecursionError) else str(error)

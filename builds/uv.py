@@ -7,13 +7,14 @@ from pathlib import Path
 import uv
 from django.conf import settings
 
-# The operator configures package sources and network access with uv's own variables. Variables for building from source
-# and for compiling are not passed on: they would run a package's code in a process that can write to the cache.
+# Operators configure package sources and network access with uv's own variables, which are passed on to uv. Variables
+# for building from source and for compiling are not, because they would run a package's code in a process that can
+# write to the cache.
 _PASSED = re.compile(
     r"UV_(?!NO_BINARY|ONLY_BINARY|NO_BUILD|BUILD|COMPILE|NO_CACHE|VENV).*|SSL_CERT_(FILE|DIR)"
     r"|(HTTPS?|ALL|NO)_PROXY|(https?|all|no)_proxy"
 )
-# Messages of uv when an index is unreachable. With a warm cache it may work offline.
+# Matches uv's messages when a package index is unreachable. If the packages are in the cache, uv may work offline then.
 _NO_NETWORK = re.compile(
     r"error sending request|dns error|failed to (fetch|lookup)|connection (refused|reset)|network (is )?unreachable"
     r"|request failed after|could not connect|timed out",
@@ -33,21 +34,21 @@ def variables() -> dict[str, str]:
     passed = {name: value for name, value in os.environ.items() if _PASSED.fullmatch(name)}
     ours = {
         "UV_CACHE_DIR": str(cache()),
-        # With hard links, a write in one environment would reach the cache and all others. "clone" falls back to hard
-        # links where the file system cannot share blocks, "copy" never does.
+        # With hard links, a write in one environment would reach the cache and all other environments. "clone" falls
+        # back to hard links where the file system cannot share blocks, but "copy" never does.
         "UV_LINK_MODE": "copy",
         "UV_NO_CONFIG": "1",
         "UV_NO_PROGRESS": "1",
         "NO_COLOR": "1",
     }
-    # A worker does not download interpreters unless the operator allows it. A company's certificate authority is in the
-    # system's store, and not among uv's own certificates.
+    # uv downloads no interpreters unless the operator allows it. It uses the system's certificate store, because a
+    # company's own certificate authority is there and not among uv's certificates.
     defaults = {"UV_PYTHON_DOWNLOADS": "never", "UV_HTTP_TIMEOUT": "30", "UV_SYSTEM_CERTS": "1"}
     return {**defaults, **passed, **ours}
 
 
 def compile_lock(python: str, requirements: Path, lock: Path, *, offline: bool) -> list[str]:
-    """Return the command that pins every version, with the hashes of its files."""
+    """Return the command that pins the version of every package and the hashes of its files."""
     return [
         *(program(), "pip", "compile", "--quiet"),
         *("--generate-hashes", "--no-header", "--no-annotate", "--no-emit-index-url"),
@@ -61,7 +62,10 @@ def make_environment(python: str, home: Path) -> list[str]:
 
 
 def install(home: Path, lock: Path, *, offline: bool, cached: bool = True) -> list[str]:
-    """Return the command that installs the lock. Wheels only: building a package runs its code, with network access."""
+    """Return the command that installs the lock's packages.
+
+    It installs only wheels, because building a package from source would run its code with network access.
+    """
     return [
         *(program(), "pip", "sync", "--require-hashes", "--only-binary", ":all:", "--python", str(home)),
         *_offline(offline),

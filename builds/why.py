@@ -1,4 +1,4 @@
-"""Explains why a build is waiting, see `work/why.py`. A build waits only for its turn."""
+"""Explains why a build is waiting; see `work/why.py`. A build waits only for its turn."""
 
 from datetime import datetime
 
@@ -12,9 +12,9 @@ from workspaces.models import User
 
 
 def explain(build: Build, crew: LiveWorkers | None = None, *, user: User | None = None) -> Explanation:
-    """Explain the build as it is in the database now. Without a user, the answer may name all other builds.
+    """Explain the build's current state in the database. Without a user, the answer may name any other build.
 
-    Raises Build.DoesNotExist if there is none.
+    Raise Build.DoesNotExist if the build is missing.
     """
     waits = Build.objects.claimable(clock.now()).filter(pk=build.pk).exists()
     now = Build.objects.defer("snapshot", "lock").get(pk=build.pk)
@@ -33,7 +33,7 @@ def _names(user: User | None) -> Names | None:
     return lambda ids: set(visible.filter(pk__in=ids).values_list("pk", flat=True))
 
 
-# A function of the module, because it is the key of the compiled SQL.
+# A module function, because the function is the key of the compiled SQL.
 def _ahead(queued_at: datetime, id: int) -> "QuerySet[Build, tuple[int]]":
     not_later = Build.objects.claimable(queued_at).filter(queued_at__lte=queued_at)
     return why.counted(not_later.filter(Q(queued_at__lt=queued_at) | Q(pk__lt=id)))

@@ -16,6 +16,6 @@ BUILD = WorkType(
     ),
     rescue=lifecycle.rescue,
     budget="ADE_BUILD_TIMEOUT",
-    # It handles files and not rows, so nothing waits for it.
+    # `tidy` changes files and not rows, so it need not run before its next tick.
     periodic_tasks=(PeriodicTask(environments.tidy, every=60, when_rung=False),),
 )

@@ -2,7 +2,7 @@ import sys
 from pathlib import Path
 
 VERSION = "0.2.0"
-# Each program is imported by its own name, in the process that it gets and here.
+# The packages in this folder are imported by their own names, both in the processes that run them and in ADE itself.
 PROGRAMS = Path(__file__).resolve().parent.parent / "programs"
 
 if str(PROGRAMS) not in sys.path:

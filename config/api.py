@@ -1,4 +1,4 @@
-"""The API: the routes of all parts. Two parts are at the root, as the specification defines them."""
+"""The API with the routes of all its parts. Two parts have routes at the root, because the specification says so."""
 
 from api.frame import Api
 from api.routes import (
@@ -34,7 +34,7 @@ api = Api(
     description="The automated document engine. Programs can do here what operators do on the pages.",
     urls_namespace="api",
     openapi_url="/api/v1/openapi.json",
-    # Replaced by the page in config/api_docs.py.
+    # config/api_docs.py has ADE's own page.
     docs_url=None,
 )
 api.add_router("", runs.at_root)

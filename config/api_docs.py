@@ -1,4 +1,4 @@
-"""The page about the API: its OpenAPI description for people, without scripts."""
+"""The page about the API. It shows the OpenAPI description to people, without scripts."""
 
 import json
 import shlex
@@ -27,13 +27,13 @@ BOUNDS = {
     "minItems": "at least {}",
     "maxItems": "at most {}",
 }
-# Bounds of database columns, which are not worth showing.
+# This bound is not shown, because it comes from the database columns and helps no reader.
 HIDDEN_BOUND = 2**63 - 1
 
 
 @dataclass(frozen=True)
 class Value:
-    """A parameter, or a key of a body."""
+    """A parameter of an operation, or a key of its request body."""
 
     name: str
     where: str
@@ -49,10 +49,10 @@ class Operation:
     path: str
     title: str
     about: str
-    # The scopes of which a token needs one. Empty if no authentication is required.
+    # A token needs one of these scopes. Empty if no authentication is required.
     scopes: Sequence[str]
     values: Sequence[Value]
-    # The successful answers: the status, and an example.
+    # The successful answers, each with its status and an example.
     answers: Sequence[tuple[str, str]]
     refusals: Sequence[str]
     call: str
@@ -117,7 +117,7 @@ def _resolve(schema: Schema, components: Schema) -> Schema:
 
 
 def _kind(schema: Schema) -> str:
-    """Describe the type in words."""
+    """Describe the type that a schema defines."""
     if "$ref" in schema:
         return str(schema["$ref"]).rsplit("/", 1)[-1]
     if choices := schema.get("anyOf") or schema.get("oneOf"):

@@ -1,8 +1,9 @@
-"""Connections of a web process: timeouts for slow clients, and limits on the number of connections.
+"""Adds timeouts for slow clients, and limits on the number of connections, to a web process.
 
-gunicorn's ASGI worker waits for ever for the headers of a request, and accepts connections until the process has no
+gunicorn's own ASGI worker waits forever for the headers of a request, and accepts connections until the process has no
 file descriptors left. Here every wait has a timeout. At the connection limit, the connection that has waited longest
-without a request is closed, otherwise the one with the slowest body, so clients that send promptly are answered.
+without sending a request is closed. If there is none, the connection that sends its body most slowly is closed. So
+clients that send promptly are answered.
 """
 
 import asyncio
@@ -21,14 +22,14 @@ from gunicorn.workers import gasgi
 from api.addresses import is_proxy, origin_of_address
 from config.logs import RateLimitedLog
 
-# The headers of a request fit into a few packets.
+# Time limit for the headers of a request, which fit into a few packets.
 HEADER_SECONDS = 10.0
-# A body may take this long, plus one second per KiB received. No real connection is slower.
+# Time limit for the body of a request, plus one second per KiB received. No real connection is slower.
 BODY_SECONDS = 30.0
 BODY_BYTES_PER_SECOND = 1024
-# A client that reads nothing of its answer for this long is gone, or holds the connection on purpose.
+# A client that reads nothing of its answer for this long is gone or holds the connection open on purpose.
 WRITE_SECONDS = 60.0
-# A request on SQLite opens the database, its WAL and the WAL index; uploads and downloads open a file.
+# With SQLite, a request opens the database, its WAL and the WAL index. Uploads and downloads also open a file.
 DESCRIPTORS_PER_CONNECTION = 4
 OTHER_DESCRIPTORS = 128
 
@@ -36,8 +37,6 @@ log = structlog.get_logger(__name__)
 
 
 class Connections:
-    """All open connections of this process."""
-
     def __init__(self, most: int, most_of_one: int) -> None:
         self.most, self.most_of_one = most, most_of_one
         self.seldom = RateLimitedLog()
@@ -49,7 +48,7 @@ class Connections:
         self._sending: set[Connection] = set()
 
     def admit(self, new: "Connection") -> bool:
-        """Return False if the limit is reached and no waiting or slow connection can be closed."""
+        """Accept a connection. Return False if a limit is reached and no waiting or slow connection can be closed."""
         if new.client and self._of[new.client] >= self.most_of_one and not self._make_room(new.client):
             self.seldom.say("web.too_many_connections_of_a_client", client=new.client, limit=self.most_of_one)
             return False
@@ -81,10 +80,12 @@ class Connections:
         self._sending.discard(connection)
 
     def _make_room(self, client: str) -> bool:
-        """Close the connection (of this client, if given) that has waited longest or sends slowest."""
+        """Close the connection that has waited longest or sends most slowly. If `client` is given, close one of its
+        connections.
+        """
         connection = next((each for each in self._waiting if not client or each.client == client), None)
         if connection is None:
-            # The slowest sender among connections that have exceeded BODY_SECONDS.
+            # Choose the slowest sender among the connections that have exceeded BODY_SECONDS.
             sending = [each for each in self._sending if not client or each.client == client]
             late = [each for each in sending if each.seconds_of_body() > BODY_SECONDS]
             connection = min(late, key=lambda each: each.body_bytes / each.seconds_of_body(), default=None)
@@ -97,7 +98,7 @@ class Connections:
 
 
 class Connection(ASGIProtocol):  # type: ignore[misc]  # gunicorn has no type hints
-    """A client connection of gunicorn, with a timeout for every wait."""
+    """One of gunicorn's client connections, with a timeout for every wait."""
 
     def __init__(self, worker: Any) -> None:
         super().__init__(worker)
@@ -115,14 +116,15 @@ class Connection(ASGIProtocol):  # type: ignore[misc]  # gunicorn has no type hi
     def connection_made(self, transport: Any) -> None:
         peer = transport.get_extra_info("peername")
         address = str(peer[0]) if isinstance(peer, tuple) else ""
-        # Behind a proxy, clients are counted per request: see config/handler.py.
+        # Clients behind a proxy are counted per request; see config/handler.py.
         self.client = "" if is_proxy(address) else origin_of_address(address)
         if not self.connections.admit(self):
-            # It was never counted, so mark it as cleaned up already.
+            # This connection was never counted, so mark it as already cleaned up.
             self._conn_lost_handled = self._closed = True
             transport.abort()
             return
-        # A peer without a network never closes: enable keep-alive and a timeout for unacknowledged data.
+        # A peer that loses its network never closes the connection, so enable keep-alive and a timeout for
+        # unacknowledged data.
         peer_socket = transport.get_extra_info("socket")
         if peer_socket is not None and peer_socket.family in (socket.AF_INET, socket.AF_INET6):
             peer_socket.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
@@ -162,7 +164,7 @@ class Connection(ASGIProtocol):  # type: ignore[misc]  # gunicorn has no type hi
         super()._on_message_complete()
 
     def _arm_keepalive_timer(self) -> None:
-        # Called between two requests. gunicorn closes the connection itself after `keepalive` seconds.
+        # gunicorn calls this between two requests. It closes the connection itself after `keepalive` seconds.
         self.connections.waits(self)
         super()._arm_keepalive_timer()
 
@@ -176,7 +178,7 @@ class Connection(ASGIProtocol):  # type: ignore[misc]  # gunicorn has no type hi
         super().resume_writing()
 
     def end(self) -> None:
-        """Close at once, without an answer and without sending buffered data."""
+        """Close the connection at once, without answering and without sending buffered data."""
         self._clear_timer()
         self._closed = True
         if self._request_ready is not None:
@@ -193,8 +195,8 @@ class Connection(ASGIProtocol):  # type: ignore[misc]  # gunicorn has no type hi
 
     def _time_out(self, message: str) -> None:
         self.connections.seldom.say("web.slow_clients_closed", client=self.client, reason=message)
-        # A browser may open a connection in advance. An answer without a request would be taken as the answer to its
-        # next one.
+        # Answer only if there is a request. A browser may open a connection in advance, and would take an answer on it
+        # for the answer to its next request.
         if self._current_request is not None:
             self._send_error_response(408, message)
         if self.transport.get_write_buffer_size():
@@ -206,7 +208,7 @@ class Connection(ASGIProtocol):  # type: ignore[misc]  # gunicorn has no type hi
         self._request_ready.set()
 
     def _look_at_the_answer(self, before: int | None) -> None:
-        """Close the connection unless the buffer has shrunk since the last look."""
+        """Close the connection unless the buffer has shrunk since the last check."""
         size = self.transport.get_write_buffer_size()
         if before is not None and size >= before:
             self.connections.seldom.say("web.stalled_clients_closed", client=self.client)
@@ -236,19 +238,22 @@ class Worker(gasgi.ASGIWorker):  # type: ignore[misc]  # gunicorn has no type hi
         self.loop.set_exception_handler(self._note)
 
     def _note(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-        # While descriptors are short, asyncio logs this a hundred times a second, each time with a traceback.
+        # While descriptors are short, asyncio would log this error a hundred times a second, always with a traceback.
         if isinstance(error := context.get("exception"), OSError) and "accept" in str(context.get("message", "")):
             self.connections.seldom.say("web.cannot_accept", error=error.strerror)
             return
         loop.default_exception_handler(context)
 
 
-# gunicorn has no setting for its protocol class; its worker looks this name up for each connection.
+# gunicorn has no setting for its protocol class, but its worker looks up this name for each connection.
 gasgi.ASGIProtocol = Connection
 
 
 def connections_possible(wanted: int) -> int:
-    """Return how many connections leave enough descriptors for files and databases. Raise the soft limit first."""
+    """Return how many connections are possible with enough descriptors left for files and databases.
+
+    Raise the process's soft limit of open files first.
+    """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     needed = wanted * DESCRIPTORS_PER_CONNECTION + OTHER_DESCRIPTORS
     possible = needed if hard == resource.RLIM_INFINITY else min(needed, hard)

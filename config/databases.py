@@ -1,4 +1,4 @@
-"""The options of each kind of database, and the connection pool of the web."""
+"""The options for each kind of database, and the connection pool of the web processes."""
 
 import errno
 import os
@@ -10,9 +10,9 @@ import environ
 
 from config import environment_reader
 
-# Per process. A request that gets no connection in time is answered with a request to try again.
+# Each web process has its own pool. If a request gets no connection in time, its answer asks the client to try again.
 POOL: dict[str, Any] = {"min_size": 2, "max_size": 10, "timeout": 5, "max_idle": 300}
-# Give up after seconds on a server that does not answer: a worker that waits cannot renew its leases.
+# Give up after some seconds on a server that does not answer, because a worker that waits cannot renew its leases.
 POSTGRESQL: dict[str, Any] = {
     "connect_timeout": 10,
     "keepalives_idle": 10,
@@ -20,8 +20,8 @@ POSTGRESQL: dict[str, Any] = {
     "keepalives_count": 3,
     "tcp_user_timeout": 20_000,
 }
-# A deferred transaction that becomes a writer fails at once instead of waiting, so all transactions begin as writers.
-# The test database is a file, because threads and other processes cannot share one in memory.
+# All transactions begin as writers, because a deferred transaction that becomes a writer later fails at once instead of
+# waiting for the lock. The test database is a file, because threads and processes cannot share one in memory.
 SQLITE: dict[str, Any] = {
     "OPTIONS": {
         "transaction_mode": "IMMEDIATE",
@@ -48,32 +48,32 @@ def database(config: dict[str, Any] | None, base_dir: Path, var_dir: Path) -> di
 
 
 def pooled(config: dict[str, Any], statement_seconds: int) -> dict[str, Any]:
-    """Add a connection pool for the web, where each request has a new thread and connecting takes longer than most
-    answers.
+    """Add a connection pool for the web processes. There each request has a new thread, and connecting takes longer
+    than most answers.
 
-    Workers and commands must not use it, because their threads keep settings on their connections.
+    Workers and commands must not use a pool, because their threads keep settings on their connections.
     """
     if config["ENGINE"] != "django.db.backends.postgresql":
         return config
-    # The server aborts a longer statement, and the answer is a 503.
+    # The database server aborts a statement that takes longer, and the request is answered with 503.
     limit = f"-c statement_timeout={1000 * statement_seconds}"
     options = f"{config['OPTIONS'].get('options', '')} {limit}".strip()
     return config | {"OPTIONS": config["OPTIONS"] | {"pool": POOL, "options": options}, "CONN_HEALTH_CHECKS": True}
 
 
 def _keep_private(path: Path) -> None:
-    """Create the SQLite file readable only by this user, because it contains password hashes.
+    """Create the SQLite file so that only this user can read it, because it contains password hashes.
 
-    SQLite gives its other files the same mode. Restricting the folder would not do: PostgreSQL started by root runs as
-    another user, who must be able to enter it.
+    SQLite gives its other files the same mode. The folder cannot be restricted instead: if root starts PostgreSQL, it
+    runs as another user, who must be able to enter the folder.
     """
     try:
         os.close(os.open(path, os.O_CREAT | os.O_EXCL, mode=0o600))
     except FileExistsError:
         pass
     except FileNotFoundError:
-        # Connecting reports the missing folder; a worker waits for it.
+        # The folder is missing. Connecting to the database reports that, and a worker waits for the folder.
         return
-    # Check without opening the file: closing it would release the SQLite locks of this process.
+    # Check without opening the file, because closing it would release this process's SQLite locks.
     if not path.is_file() or not os.access(path, os.R_OK | os.W_OK):
         raise PermissionError(errno.EACCES, "this user cannot write it" if path.is_file() else "it is not a file")

@@ -1,4 +1,4 @@
-"""The demo user and workspace that `manage.py up` creates at its first start."""
+"""Creates the demo user and workspace when `manage.py up` is first started."""
 
 import secrets
 from contextlib import suppress
@@ -21,7 +21,7 @@ USERNAME = "demo"
 WORKSPACE = "demo"
 EXAMPLES = settings.BASE_DIR / "examples"
 DOCUMENTS = ("invoice.pdf", "sales.csv", "letter.txt")
-# The last one fails on purpose: a letter is not an invoice, and the run reports it.
+# The last run fails on purpose: a letter is not an invoice, and the run reports that.
 RUNS = (
     ("invoice", "invoice.pdf"),
     ("spreadsheet", "sales.csv"),
@@ -31,7 +31,7 @@ RUNS = (
 
 
 def demo_user() -> User:
-    """Return the demo user. It has no usable password until one has been printed."""
+    """Return the demo user. The user has no usable password until one has been printed."""
     user, created = User.objects.get_or_create(username=USERNAME, defaults={"is_staff": True, "is_superuser": True})
     if created:
         user.set_unusable_password()
@@ -40,14 +40,17 @@ def demo_user() -> User:
 
 
 def demo_workspace(user: User) -> None:
-    """Create the demo workspace, unless the user is a member of any. So renamed or deleted demo data stays as it is."""
+    """Create the demo workspace, unless the user is already a member of a workspace.
+
+    So demo data that was renamed or deleted later stays as it is.
+    """
     if Membership.objects.filter(user=user).exists():
         return
     workspace = Workspace.objects.filter(name=WORKSPACE).first() or lifecycle.create_workspace(WORKSPACE)
     configurations: dict[str, Configuration] = {}
     for folder in dict.fromkeys(folder for folder, _ in RUNS):
         package = packages.read(EXAMPLES / folder)
-        # A configuration that was changed stays as it is.
+        # Do not overwrite a configuration, because it may have been changed.
         existing = Configuration.objects.filter(workspace=workspace, name=package.name).first()
         configurations[folder] = existing or store(workspace, package)[0]
     documents: dict[str, Document] = {}
@@ -59,10 +62,10 @@ def demo_workspace(user: User) -> None:
     for folder, name in RUNS:
         if Run.objects.filter(configuration=configurations[folder], input_document=documents[name]).exists():
             continue
-        # The queue may be limited to less than the demo needs. Everything else is created all the same.
+        # The queue limit may be too low for all demo runs. Create everything else all the same.
         with suppress(QueueFull):
             runs.submit(configurations[folder], documents[name], actor=USERNAME)
-    # Added last, so that an interrupted start is resumed.
+    # Add the member last, so that the next start finishes what an interrupted one has left.
     lifecycle.add_member(workspace, user.pk, Membership.Role.ADMIN)
 
 

@@ -1,4 +1,4 @@
-"""The checks of `manage.py doctor`: settings, storage, database, workers, and then the invariants."""
+"""The checks of `manage.py doctor`: first settings, storage, database and workers, then the invariants."""
 
 import os
 import re
@@ -40,7 +40,7 @@ from work.state_machine import By
 from work.work_types import WorkType, all_work_types
 
 MOST_OFFENDERS = 10
-# With a larger difference, times in logs and in the database can no longer be compared.
+# With a larger difference, times in logs cannot be compared with times in the database.
 CLOCK_SECONDS = 5.0
 COUNTED = 1000
 LOCAL_HOSTS = {"localhost", "127.0.0.1", "[::1]"}
@@ -56,10 +56,10 @@ MOUNTS = Path("/proc/self/mountinfo")
 @dataclass(frozen=True)
 class Check:
     name: str
-    # What it may find (an invariant: what must hold), for docs/reference/doctor.md.
+    # What the check may find, or for an invariant what must hold. For docs/reference/doctor.md.
     finding: str
     look: Callable[[], Finding]
-    # If it fails, later checks cannot run.
+    # Whether later checks cannot run if this one fails.
     is_ground: bool = False
 
     def run(self) -> Finding:
@@ -70,8 +70,9 @@ class Check:
 
 
 def all_checks(*, thorough: bool = False, files: Files = Files.SAMPLE, vendor: str | None = None) -> Iterator[Check]:
-    """Yield the checks for this database, or for one of another vendor; "" means any. With `thorough`, also read all
-    files of environments, which takes seconds per GB.
+    """Yield the checks for a database of this vendor: by default the vendor in use; for "", the checks of all vendors.
+
+    With `thorough`, also read all files of environments, which takes seconds per GB.
     """
     vendor = connection.vendor if vendor is None else vendor
     yield Check("settings.checks", "Django finds a problem", system_checks)
@@ -215,7 +216,7 @@ def limits_are_enforced() -> Finding:
 
 
 def scans_are_read() -> Finding:
-    """Report whether scans can be read. It is no failure: without scans it is not needed."""
+    """Report whether scans can be read. This never fails, because an installation without scans needs no OCR."""
     if engine := ocr_engine():
         return ok(f"scans are read by {engine}")
     return ok(f"no text recognition (OCR) is installed, so scans stay without text; to change this, {OCR_ADVICE}")
@@ -261,7 +262,7 @@ def sqlite_is_on_a_local_disk() -> Finding:
 
 
 def file_system_of(path: str, mounts: str | None = None) -> str | None:
-    """Return Linux's name for the type of the file system that contains a file, or None if it is unknown."""
+    """Return Linux's name for the type of file system that contains a file, or None if it is unknown."""
     if mounts is None:
         if not MOUNTS.exists():
             return None
@@ -270,7 +271,7 @@ def file_system_of(path: str, mounts: str | None = None) -> str | None:
     for line in mounts.splitlines():
         before, _, after = line.partition(" - ")
         point = re.sub(r"\\([0-7]{3})", lambda match: chr(int(match[1], 8)), before.split()[4])
-        # A later mount at the same point hides the earlier one.
+        # `>=`, because a later mount at the same point hides the earlier one.
         if len(point) >= len(best) and os.path.commonpath([point, path]) == point:
             best, kind = point, after.split()[0]
     return kind
@@ -345,7 +346,7 @@ def workers_are_alive() -> Finding:
 def workers_have_slots() -> Finding:
     alive = list(Worker.objects.available())
     slots = {kind for worker in alive for kind, concurrency in worker.lanes.items() if concurrency}
-    # Kinds without a handler are advanced by periodic tasks of every worker.
+    # Kinds without a handler need no threads: periodic tasks of every worker advance them.
     lacking = [number for kind, number in _waiting() if kind.handler is not None and kind.name not in slots]
     if alive and lacking:
         return warn(
@@ -378,14 +379,14 @@ def holds(invariant: Invariant) -> Finding:
 
 
 def _waiting() -> Iterator[tuple[WorkType, str]]:
-    """Yield each kind with work that waits to be claimed, and its number up to a limit."""
+    """Yield each kind that has work waiting to be claimed, and how much, counted up to a limit."""
     for kind in all_work_types():
         model = kind.states.model
         takes = [kind.states[verb] for verb in kind.states if kind.states[verb].by in (By.WORKER, By.ORCHESTRATOR)]
         if issubclass(model, Work):
             origins = {origin for move in takes if move.target == model.ACTIVE for origin in move.origins}
             rows = kind.states.rows.filter(status__in=origins)
-            # The same condition as in its `claimable`: stages of a job that was given back cannot be claimed.
+            # The condition of the stages' `claimable`: stages of a job that was given back cannot be claimed.
             rows = rows.filter(job__status=DocumentProcessingJob.Status.PROCESSING) if model is Stage else rows
             if count := rows[: COUNTED + 1].count():
                 number = f"over {COUNTED}" if count > COUNTED else str(count)

@@ -1,4 +1,4 @@
-"""All settings from the environment, each declared once. `python -m config.environment` prints `.env.example`."""
+"""Declares all settings that are read from the environment. `python -m config.environment` prints `.env.example`."""
 
 import sys
 
@@ -379,7 +379,7 @@ SETTINGS = (
 )
 
 KINDS = {setting.name: setting.kind for setting in SETTINGS}
-# Settings that a chosen service requires.
+# Setting, choice -> the settings that this choice requires.
 NEEDED_BY = (
     ("ADE_STORAGE", "azure", ("ADE_AZURE_STORAGE_CONNECTION",)),
     ("ADE_EXTRACTOR", "azure", ("ADE_AZURE_DI_ENDPOINT", "ADE_AZURE_DI_KEY")),

@@ -1,13 +1,11 @@
-"""The checks of `manage.py doctor` on the environments of this machine."""
+"""The check of `manage.py doctor` on the environments of this machine."""
 
 from builds import environments, integrity
 from config.findings import Finding, fail, ok, warn
 
 
 def environments_are_sealed(*, thorough: bool) -> Finding:
-    """Compare environments with their seals. With `thorough`, read every file; otherwise only those with a new size or
-    time.
-    """
+    """Compare environments with their seals. Read only files whose size or time has changed, or all with `thorough`."""
     changed: list[str] = []
     unsealed: list[str] = []
     stored = environments.all_environments()
@@ -19,7 +17,7 @@ def environments_are_sealed(*, thorough: bool) -> Finding:
         try:
             changes = integrity.compare(each.path, seal, thorough=thorough)
         except FileNotFoundError:
-            # It was removed meanwhile.
+            # The environment was removed meanwhile.
             continue
         if changes and each.path.exists():
             changed.append(f"{each.name[:12]}: {changes}")

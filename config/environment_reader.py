@@ -1,4 +1,4 @@
-"""Reads the settings of config/environment.py, and refuses values that are wrong alone or together."""
+"""Reads the settings of config/environment.py. Refuses wrong values, and values that contradict each other."""
 
 import importlib.util
 import sys
@@ -7,9 +7,10 @@ from typing import Any, NoReturn
 
 from config.environment import KINDS, NEEDED_BY, SETTINGS
 
-# gunicorn stops for a worker that exits with 3. With any other code it would restart it forever.
+# If one of its workers exits with 3, gunicorn stops. With any other code, gunicorn would restart the worker forever.
 EXIT_CODE = 3
-# Anyone who guesses SECRET_KEY can sign in as any user.
+# The least length of SECRET_KEY, and its least number of different characters. Anyone who guesses it can sign in as any
+# user.
 LEAST_KEY, LEAST_DIFFERENT = 32, 5
 
 
@@ -23,7 +24,7 @@ def read(source: Mapping[str, str]) -> dict[str, Any]:
     values: dict[str, Any] = {}
     problems: list[str] = []
     for setting in SETTINGS:
-        # Env.str() would not do: it reads a value that begins with $, as a random key may, as another variable's name.
+        # Not Env.str(), which takes a value that begins with $ for another variable's name. A random key may begin so.
         text = source.get(setting.name, "").strip() or setting.default
         try:
             values[setting.name] = setting.parse(text)

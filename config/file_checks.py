@@ -1,4 +1,4 @@
-"""The checks of `manage.py doctor` on stored files: whether each document's file exists and is intact."""
+"""The check of `manage.py doctor` that the file of each document exists and is intact."""
 
 import hashlib
 import random
@@ -13,9 +13,10 @@ from config.findings import Finding, fail, ok
 from documents.models import Document
 from documents.models.documents import DocumentQuerySet
 
-# Files in a sample. In Azure each costs a request of some milliseconds.
+# The number of files in a sample. With Azure, each file costs a request of some milliseconds.
 SAMPLE = 200
-# Consecutive documents in a sample: a lost directory or an interrupted restore affects neighbours.
+# A sample consists of groups of this many consecutive documents, because a lost directory or an interrupted restore
+# affects neighbours.
 NEIGHBOURS = 10
 MOST_OFFENDERS = 10
 BLOCK_BYTES = 1 << 20
@@ -27,7 +28,7 @@ ADVICE = (
 
 
 class Files(StrEnum):
-    """What to compare: sizes of a sample of files, sizes of all, or checksums of all."""
+    """What to compare: the sizes of a sample of files, the sizes of all files, or the checksums of all files."""
 
     SAMPLE = "sample"
     ALL = "all"
@@ -41,7 +42,7 @@ def files_are_whole(mode: Files) -> Finding:
     for document in _sample() if mode is Files.SAMPLE else _kept().iterator(chunk_size=1000):
         number += 1
         flaw = _flaw(document, mode)
-        # Retention may have removed the file since the row was read.
+        # Check the row again, because retention may have removed the file since the row was read.
         if flaw and Document.objects.kept().filter(pk=document.pk, file=document.file.name or "").exists():
             flaws[flaw.partition(" ")[0]] += 1
             offenders.append((document.pk, flaw))
@@ -61,7 +62,10 @@ def _kept() -> DocumentQuerySet:
 
 
 def _sample() -> Iterable[Document]:
-    """Return all documents if they are few, otherwise the newest and random groups. Only the index of ids is used."""
+    """Return all documents if there are few, otherwise the newest group and random groups.
+
+    The queries need only the index of ids.
+    """
     kept = _kept()
     first, last = kept.first(), kept.last()
     if first is None or last is None or kept[SAMPLE : SAMPLE + 1].count() == 0:
@@ -74,7 +78,7 @@ def _sample() -> Iterable[Document]:
 
 
 def _flaw(document: Document, mode: Files) -> str:
-    """Return what is wrong with the file, or an empty string. Raise OSError if the storage is unavailable."""
+    """Return what is wrong with a document's file, or an empty string. Raise OSError if the storage is unavailable."""
     key = document.file.name or ""
     try:
         size = default_storage.size(key) if key else None

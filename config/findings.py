@@ -1,4 +1,4 @@
-"""The result of a check of `manage.py doctor`."""
+"""The results of the checks of `manage.py doctor`."""
 
 from dataclasses import dataclass
 from enum import StrEnum

@@ -1,6 +1,6 @@
-"""The ASGI handler: it receives request bodies below ADE_VAR_DIR, and limits their size.
+"""The ASGI handler. It stores request bodies in ADE_VAR_DIR while it receives them, and limits their size.
 
-Django would read the whole body before it looks at the request, whatever its size, into the system's shared temporary
+Before looking at a request, Django would read its whole body, whatever its size, into the system's shared temporary
 folder.
 """
 
@@ -26,12 +26,13 @@ from api.middleware import HEADER, bind_request_id, forbid_shared_caching
 from api.outages import disk_full, is_full_disk
 from config.logs import RateLimitedLog
 
-# Room for the other fields of a form and the separators.
+# How much larger than its file a request may be, for the other fields of the form and the separators.
 BESIDE_BYTES = 1 << 20
-# A browser shows an answer only after it has sent everything. Read up to this multiple of the limit, then give up.
+# A browser shows an answer only after it has sent the whole body. So read up to this multiple of the limit before
+# giving up.
 READ_AT_MOST = 4
 
-# The key in the scope for the thread of a request.
+# The key in the ASGI scope that holds the thread of a request.
 THREAD = "ade.thread"
 
 log = structlog.get_logger(__name__)
@@ -41,7 +42,7 @@ Send = Callable[[Mapping[str, Any]], Awaitable[None]]
 
 
 class Body(SpooledTemporaryFile[bytes]):
-    """A spooled request body. If it is too large, its content is dropped."""
+    """A spooled request body. If it is too large or the disk is full, its content is dropped."""
 
     def __init__(self, most_bytes: int) -> None:
         super().__init__(settings.FILE_UPLOAD_MAX_MEMORY_SIZE, dir=settings.FILE_UPLOAD_TEMP_DIR)
@@ -63,7 +64,7 @@ class Body(SpooledTemporaryFile[bytes]):
                 if not is_full_disk(error):
                     raise
                 self.met_a_full_disk = True
-        # Drop the content. Receiving goes on, because the sender sees no answer before it has sent everything.
+        # Drop the content, but keep receiving, because the sender sees no answer before it has sent everything.
         with suppress(OSError):
             if self.tell():
                 self.seek(0)
@@ -71,7 +72,9 @@ class Body(SpooledTemporaryFile[bytes]):
 
 
 class OneThread(Executor):
-    """The thread for the synchronous parts of one request, one after another. It may be released in between."""
+    """Runs the synchronous parts of one request, one after another, in one thread. The thread may be released between
+    them.
+    """
 
     def __init__(self) -> None:
         self._pool: ThreadPoolExecutor | None = None
@@ -83,17 +86,18 @@ class OneThread(Executor):
     def give_back(self) -> None:
         pool, self._pool = self._pool, None
         if pool is not None:
-            # It ends when its work is done; other requests do not wait for it.
+            # The thread ends when its work is done. Other requests do not wait for it.
             pool.shutdown(wait=False)
 
 
 class Handler(ASGIHandler):
-    """Runs all middleware and views synchronously, including views whose answers the event loop streams."""
+    """Runs all middleware and views synchronously, even if the event loop then streams a view's answer."""
 
     def __init__(self) -> None:
-        # Loaded as for WSGI: asynchronous middleware would switch threads for each of its parts.
+        # Load the middleware as for WSGI, because asynchronous middleware would switch threads for each of its parts.
         self.load_middleware()
-        # Concurrent requests per client behind a proxy. Other clients are counted by their connections.
+        # The number of concurrent requests of each client behind a proxy. Other clients are counted by their
+        # connections.
         self.requests_of: Counter[str] = Counter()
         self.seldom = RateLimitedLog()
 
@@ -102,7 +106,7 @@ class Handler(ASGIHandler):
 
     async def __call__(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
         if scope["type"] == "websocket":
-            # Close it, which answers 403. Django would raise, and clients could fill the log that way.
+            # Close the websocket, which answers 403. Django would raise an error, so that clients could fill the log.
             await send({"type": "websocket.close"})
             return
         if scope["type"] != "http":
@@ -126,7 +130,7 @@ class Handler(ASGIHandler):
                     del self.requests_of[client]
 
     async def _refuse(self, scope: dict[str, Any], send: Send) -> None:
-        """Refuse the request before its body is read. Repeated refusals are logged once a minute."""
+        """Refuse a request before its body is read. Log repeated refusals only once a minute."""
         most = settings.ADE_CONNECTIONS_PER_CLIENT
         self.seldom.say("handler.too_many_requests_of_a_client", client=_behind_a_proxy(scope), limit=most)
         message = f"More than {most} requests from your address are in progress. Try again in a moment."
@@ -138,8 +142,8 @@ class Handler(ASGIHandler):
             await self.send_response(response, send)
 
     async def run_get_response(self, request: HttpRequest) -> HttpResponseBase:
-        """Release the thread and database connection of an answer that the event loop streams, because it may take
-        minutes.
+        """If the event loop streams the answer, release the request's thread and database connection first, because
+        streaming may take minutes.
         """
         response = await super().run_get_response(request)
         if isinstance(response, StreamingHttpResponse) and response.is_async:
@@ -167,9 +171,9 @@ class Handler(ASGIHandler):
     def create_request(
         self, scope: Mapping[str, Any], body_file: IO[bytes]
     ) -> tuple[ASGIRequest, None] | tuple[None, HttpResponseBase]:
-        """Refuse a body that is too large or did not fit on the disk, and an unreadable query string.
+        """Refuse a body that is too large or does not fit on the disk, and a query string that cannot be decoded.
 
-        No middleware runs for such a refusal, so this method sets its format and its request ID.
+        No middleware runs for such a refusal, so this method sets the answer's format and request ID.
         """
         path = str(scope["path"])
         refusal: HttpResponseBase
@@ -189,7 +193,7 @@ class Handler(ASGIHandler):
                 created = super().create_request(scope, body_file)
                 if created[1] is None:
                     return created
-                # The query string is not UTF-8, the only part that is decoded this early. Django has logged it.
+                # The query string is not UTF-8. No other part is decoded this early. Django has logged the error.
                 message = "The query string is not valid UTF-8. Percent-encode it, for example %C3%A9."
                 problem = Problem("invalid_request", message)
                 refusal = _refusal(path, problem) if is_for_programs(path) else created[1]
@@ -198,12 +202,12 @@ class Handler(ASGIHandler):
 
 
 def _header(scope: Mapping[str, Any], name: str) -> str:
-    """Return a header before there is a request object."""
+    """Return a header from the scope, for when there is no request object yet."""
     return ",".join(value.decode("latin-1") for key, value in scope["headers"] if key.lower() == name.lower().encode())
 
 
 def _behind_a_proxy(scope: Mapping[str, Any]) -> str:
-    """Return the client that a trusted proxy names, or an empty string for direct requests."""
+    """Return the client that a trusted proxy names, or an empty string if the request came directly."""
     peer = str((scope.get("client") or ("",))[0])
     return origin_of_address(client_address(peer, _header(scope, "X-Forwarded-For"))) if is_proxy(peer) else ""
 

@@ -1,4 +1,4 @@
-"""The checks of `manage.py doctor` on scheduled jobs: their scheduler, missed slots, and the tables of django-q2."""
+"""The checks of `manage.py doctor` on scheduled jobs: the scheduler, missed slots and the tables of django-q2."""
 
 from datetime import timedelta
 
@@ -14,11 +14,11 @@ from schedules.scheduler import FUNCTION
 from work import clock
 from work.models import Worker
 
-# Older missed slots are only shown by `manage.py job ledger`.
+# How far back to look for missed slots. `manage.py job ledger` also shows older ones.
 LATELY = timedelta(days=1)
-# Per job: a job that runs every minute has this many slots a day.
+# The maximum number of slots per job: a job that runs every minute has this many a day.
 MOST_SLOTS = 1440
-# A schedule is set to its next slot a tick after the previous one.
+# How late a schedule may be, because it is set to its next slot only a tick after the previous slot.
 LATE = timedelta(seconds=60)
 NOT_RUN = (State.MISSED, State.MISFIRED)
 
@@ -84,6 +84,6 @@ def schedules_are_ours() -> Finding:
 
 
 def _is_off(next_run: object, row: ScheduledJob) -> bool:
-    """Return whether the schedule would ring too late. If it rings too early, no slot is due."""
+    """Return whether the schedule would ring too late. Ringing too early is harmless, because no slot is due then."""
     following = firing.next_due(row)
     return bool(next_run != following and max(following, clock.now() - LATE) < next_run)  # type: ignore[operator]

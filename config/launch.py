@@ -1,8 +1,8 @@
-"""Become another program that dies with the process that started it.
+"""Becomes another program, which dies with the process that started this one.
 
 Usage: python -m config.launch PARENT_PID COMMAND [ARGUMENT…]
 
-It is a separate program because the usual way, preexec_fn, may deadlock in a process with threads.
+It is a separate program because preexec_fn, the usual way, may deadlock in a process with threads.
 """
 
 import ctypes
@@ -16,7 +16,7 @@ PR_SET_PDEATHSIG = 1
 def main(parent: int, command: list[str]) -> None:
     if sys.platform == "linux":
         ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-    # If the parent died before the line above, the signal will never come.
+    # If the parent died before prctl was called, the signal will never come.
     if os.getppid() != parent:
         sys.exit("config.launch: the process that started this one has ended.")
     os.execvp(command[0], command)  # noqa: S606 - arguments, not shell text

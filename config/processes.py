@@ -17,7 +17,7 @@ STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 LOOK_SECONDS = 0.2
 FIRST_PAUSE_SECONDS = 1.0
 LONGEST_PAUSE_SECONDS = 30.0
-# A program that ran this long had started well, so its next failure starts with a short pause again.
+# A program that has run for this long has started well. If it fails later, it is restarted after a short pause again.
 SETTLED_SECONDS = 60.0
 
 
@@ -57,13 +57,13 @@ def copy_lines(name: str, stream: IO[bytes], say: Callable[[str, str], None]) ->
 
 
 def ask_to_stop(program: Program) -> None:
-    # Only the main process: it knows the order in which its children have to end.
+    # Stop only the main process, which knows the order in which its children have to end.
     if program.process is not None and program.process.poll() is None:
         program.process.terminate()
 
 
 def end_group(program: Program) -> None:
-    """Kill everything that is left of the program, including its children."""
+    """Kill all processes that are left of the program, including its children."""
     if program.process is None:
         return
     with contextlib.suppress(ProcessLookupError):
@@ -80,12 +80,12 @@ def how_it_ended(code: int) -> str:
 class Supervisor:
     """Runs programs until a signal asks it to stop.
 
-    It must run in the main thread, which outlives the programs: they die with the thread that started them.
+    It must run in the main thread, because programs die with the thread that started them.
     """
 
     programs: list[Program]
     stop_seconds: float
-    # Called repeatedly until it returns True, for output that must wait until the programs are up.
+    # Called repeatedly until it returns True. It is for output that must wait until the programs are up.
     when_ready: Callable[[], bool] = lambda: True
     out: IO[str] = field(default_factory=lambda: sys.stdout)
     signals_seen: int = 0
@@ -127,7 +127,7 @@ class Supervisor:
         self.say("up", f"{program.name} {how_it_ended(code)}; it starts again in {pause:.0f} s.")
 
     def stop(self) -> None:
-        """Stop all programs. A second signal kills them at once."""
+        """Stop all programs. Kill them if they take too long or a second signal arrives."""
         self.say("up", "Stopping.")
         for program in self.programs:
             ask_to_stop(program)
@@ -145,7 +145,7 @@ class Supervisor:
 
     def say(self, name: str, line: str) -> None:
         width = max(len("up"), *(len(program.name) for program in self.programs))
-        # A closed reader (`make up | head`) must not stop the programs.
+        # If the reader has closed the pipe (`make up | head`), the programs must go on.
         with contextlib.suppress(OSError, ValueError):
             self.out.write(f"{name:<{width}} | {line}\n")
             self.out.flush()

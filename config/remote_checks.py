@@ -1,4 +1,4 @@
-"""The checks of `manage.py doctor` on what is elsewhere: feeds and external services."""
+"""The checks of `manage.py doctor` on feeds and external services."""
 
 from datetime import timedelta
 
@@ -8,7 +8,7 @@ from feeds.models import FeedSource
 from work import clock
 
 MOST_NAMED = 10
-# A server may be down for a weekend.
+# How long a feed may fail before it is reported, because a server may be down for a weekend.
 LONG = timedelta(days=3)
 
 

@@ -6,5 +6,5 @@ from django.views.debug import SafeExceptionReporterFilter
 
 
 class Filter(SafeExceptionReporterFilter):
-    # Connection strings contain keys.
+    # Also hide connection strings, because they contain keys.
     hidden_settings = re.compile(f"{SafeExceptionReporterFilter.hidden_settings.pattern}|CONNECTION", re.IGNORECASE)

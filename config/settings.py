@@ -19,7 +19,7 @@ ENV = environment_reader.read_or_exit(os.environ)
 
 VAR_DIR = BASE_DIR / ENV["ADE_VAR_DIR"]
 STATIC_ROOT = VAR_DIR / "static"
-# The folder for uploads while they are received.
+# Holds uploads while they are being received.
 FILE_UPLOAD_TEMP_DIR = VAR_DIR / "uploads"
 try:
     STATIC_ROOT.mkdir(parents=True, exist_ok=True)
@@ -31,9 +31,9 @@ except OSError as error:
 
 
 def kept_secret_key(path: Path) -> str:
-    """Return the installation's own key, creating it once. Several processes may start at the same time."""
+    """Return the installation's own key. If it is missing, create it, even if several processes start at once."""
     if not path.exists():
-        # Written to a temporary file (mode 0600) and linked, so that no process reads half of it.
+        # Write the key to a temporary file (mode 0600) and link that to `path`, so that no process reads half a key.
         with tempfile.NamedTemporaryFile("w", dir=path.parent) as file:
             file.write(secrets.token_urlsafe(64))
             file.flush()
@@ -54,7 +54,7 @@ def secret_key() -> str:
         environment_reader.stop([f"SECRET_KEY is kept in '{path}'; {advice} ({error.strerror})."])
 
 
-# Settings of ADE.
+# ADE's own settings.
 ADE_VERSION = VERSION
 WEB_CONCURRENCY: int = ENV["WEB_CONCURRENCY"]
 ADE_MAX_CONCURRENCY: int = ENV["ADE_MAX_CONCURRENCY"]
@@ -124,7 +124,7 @@ ADE_ALLOW_FAILPOINTS: bool = ENV["ADE_ALLOW_FAILPOINTS"]
 ADE_FAILPOINTS: str = ENV["ADE_FAILPOINTS"]
 WORKER_NAME: str = ENV["WORKER_NAME"] or socket.gethostname()
 
-# Kinds of work by dotted path, so that the kernel does not import what it runs.
+# The work types by dotted path, so that the app `work` need not import the apps whose work it does.
 WORK_TYPES: list[str] = [
     "documents.work_types.DOCUMENT",
     "documents.work_types.JOB",
@@ -136,7 +136,7 @@ WORK_TYPES: list[str] = [
     *(f"{app}.work_types.KIND" for app in ENV["ADE_TEST_APPS"]),
 ]
 
-# Models that have a history but are no kind of work.
+# The state machines of models that have a history but are not work.
 WORK_SUBJECTS: list[str] = [
     "work.boots.WORKER_STATES",
     "runs.queue.QUEUE_STATES",
@@ -145,7 +145,7 @@ WORK_SUBJECTS: list[str] = [
     "webhooks.lifecycle.WEBHOOK_STATES",
 ]
 
-# Scheduled jobs, declared in their apps.
+# The scheduled jobs. Each app declares its own.
 JOBS: list[str] = [
     "feeds.ingestion.INGESTION",
     "feeds.clustering.job.EVENT_CLUSTERING",
@@ -155,7 +155,8 @@ JOBS: list[str] = [
     *(f"{app}.jobs.JOB" for app in ENV["ADE_TEST_APPS"]),
 ]
 
-# Tables whose rows retention deletes, each by its rule in feeds/retention/rules.py. A system check verifies the list.
+# The tables whose rows retention deletes, each by its rule in feeds/retention/rules.py. A system check verifies this
+# list.
 PURGE_ALLOWED: list[str] = [
     "feeds.RawArticle",
     "feeds.ClusterArticle",
@@ -169,7 +170,7 @@ PURGE_ALLOWED: list[str] = [
     "sessions.Session",
     "webhooks.Delivery",
 ]
-# Tables whose rows retention never deletes. It may delete data that belongs to a row by another policy.
+# The tables whose rows retention never deletes. A policy may still delete data that belongs to such a row.
 IMMUTABLE: list[str] = [
     "feeds.Brief",
     "feeds.BriefItem",
@@ -189,7 +190,7 @@ IMMUTABLE: list[str] = [
     "webhooks.Webhook",
 ]
 
-# Retention policies in their order, for the retention job and for `manage.py retention`.
+# The retention policies, in the order in which the retention job and `manage.py retention` apply them.
 RETENTION: list[str] = [
     "feeds.retention.articles.ARTICLES",
     "feeds.retention.leftovers.CLUSTERS",
@@ -197,7 +198,7 @@ RETENTION: list[str] = [
     "runs.retention.RUNS",
     "runs.retention.JOB_RUNS",
     "runs.retention.WORKERS",
-    # Only environments of the machine on which it runs.
+    # This one removes only environments of the machine on which it runs.
     "runs.retention.ENVIRONMENTS",
     "api.retention.ANSWERS",
     "api.retention.AUDIT",
@@ -205,10 +206,11 @@ RETENTION: list[str] = [
     "api.retention.SESSIONS",
 ]
 
-# Conditions under which a document is in use and must not be purged, about the outer row of a document.
+# Conditions under which a document is in use and must not be purged. They refer to the document as the outer row of a
+# subquery.
 DOCUMENT_NEEDS: list[str] = ["documents.models.processing.has_a_stage_at_work", "runs.models.document_has_a_run"]
 
-# Rules that must hold in the database. `manage.py doctor` checks them.
+# The rules that must hold in the database. `manage.py doctor` checks them.
 WORK_INVARIANTS: list[str] = [
     "work.invariants.INVARIANTS",
     "documents.invariants.INVARIANTS",
@@ -219,17 +221,18 @@ WORK_INVARIANTS: list[str] = [
     "webhooks.invariants.INVARIANTS",
 ]
 
-# django-q2 stores the schedules and reports which are due: see schedules/scheduler.py. It reads this at import.
+# django-q2 stores the schedules and reports which ones are due; see schedules/scheduler.py. It reads this variable when
+# it is imported.
 os.environ.pop("Q_CLUSTER_NAME", None)
 Q_CLUSTER = {
     "name": "ade",
-    # Its cluster is never started. A worker calls its scheduler, under a lease.
+    # django-q2's cluster is never started. Instead, the worker that holds a lease calls its scheduler.
     "scheduler": False,
-    # ADE expands missed slots itself, as each job declares.
+    # ADE handles missed slots itself, as each job declares.
     "catch_up": False,
     "time_zone": "UTC",
     "broker_class": "schedules.scheduler.Doorbell",
-    # For its unused cluster; without these values it warns.
+    # Values for the unused cluster. Without them, django-q2 warns.
     "workers": 1,
     "timeout": 60,
     "retry": 120,
@@ -237,7 +240,7 @@ Q_CLUSTER = {
     "ack_failures": True,
 }
 
-# Settings of Django and other packages.
+# The settings of Django and other packages.
 DEBUG: bool = ENV["DEBUG"]
 SECRET_KEY: str = secret_key()
 ALLOWED_HOSTS: list[str] = ENV["ALLOWED_HOSTS"]
@@ -256,7 +259,7 @@ INSTALLED_APPS = [
     "axes",
     "config",
     "work",
-    # Before "schedules", which unregisters its admin pages.
+    # Must come before "schedules", which unregisters django-q2's admin pages.
     "django_q",
     "schedules",
     "workspaces",
@@ -265,7 +268,7 @@ INSTALLED_APPS = [
     "runs",
     "feeds",
     "webhooks",
-    # It has the page of the API's description and its static files.
+    # Has the page with the API's description and its static files.
     "api",
     "console",
     *ENV["ADE_TEST_APPS"],
@@ -312,14 +315,14 @@ TIME_ZONE = "UTC"
 FORMAT_MODULE_PATH = "config.formats"
 
 STATIC_URL = "static/"
-# Set explicitly: by default it follows DEBUG, which the test runner changes after whitenoise has read it.
+# These are set explicitly because their default is DEBUG, which the test runner changes after whitenoise has read it.
 WHITENOISE_AUTOREFRESH = WHITENOISE_USE_FINDERS = DEBUG
 STATICFILES_DIRS = [BASE_DIR / "static"]
 MEDIA_ROOT = VAR_DIR / "media"
-# Other users of this machine have no access.
+# Give other users of this machine no access.
 FILE_UPLOAD_PERMISSIONS = 0o600
 FILE_UPLOAD_DIRECTORY_PERMISSIONS = 0o700
-# The first handler stops reading files that are too large; the others are Django's own.
+# The first handler stops reading files that are too large. The other two are Django's own.
 FILE_UPLOAD_HANDLERS = [
     "documents.uploads.Limit",
     "django.core.files.uploadhandler.MemoryFileUploadHandler",
@@ -358,30 +361,30 @@ AUTH_PASSWORD_VALIDATORS = [
 
 LOGIN_URL, LOGIN_REDIRECT_URL = "console:sign_in", "console:dashboard"
 AUTHENTICATION_BACKENDS = ["axes.backends.AxesStandaloneBackend", "django.contrib.auth.backends.ModelBackend"]
-# Per user name and address, so that an attacker elsewhere locks no user out.
+# Failures are counted per user name and address, so that an attacker at another address cannot lock a user out.
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 AXES_FAILURE_LIMIT = 5
 AXES_COOLOFF_TIME = timedelta(minutes=15)
-# Otherwise a person who keeps trying would be locked out forever.
+# If this were true, a person who keeps trying would be locked out forever.
 AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
 AXES_RESET_ON_SUCCESS = True
-# Adds a limit on all failures from one address, with any names.
+# Also limits all failures from one address, with any user names.
 AXES_HANDLER = "api.attempts.Attempts"
 AXES_CLIENT_IP_CALLABLE = "api.addresses.address_for_axes"
-# The audit log has them, and api/audit_admin.py shows the counters.
+# The audit log records sign-ins, and api/audit_admin.py shows the counters, so axes need not do either.
 AXES_DISABLE_ACCESS_LOG = True
 AXES_ENABLE_ADMIN = False
 AXES_VERBOSE = False
 AXES_SENSITIVE_PARAMETERS = ["username", "ip_address", "csrfmiddlewaretoken"]
 
-# Counted from a person's last request: see api/signins.py.
+# Counted from a person's last request; see api/signins.py.
 SESSION_COOKIE_AGE = ADE_SESSION_IDLE_SECONDS
 SESSION_COOKIE_SECURE = not DEBUG
 CSRF_COOKIE_SECURE = not DEBUG
 SECURE_SSL_REDIRECT = not DEBUG
 SECURE_HSTS_SECONDS = 0 if DEBUG else 30 * 24 * 3600
-# HSTS for subdomains and preload lists affect other hosts, and ADE is only responsible for its own name. The middleware
-# of axes is replaced by api/signins.py.
+# W005 and W021 ask for HSTS on subdomains and preload lists. These affect other hosts, but ADE is responsible only for
+# its own name. The W002 of axes misses its middleware, which api/signins.py replaces.
 SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021", "axes.W002"]
 CONTENT_SECURITY_POLICY = {
     "DIRECTIVES": {

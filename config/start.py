@@ -1,4 +1,4 @@
-"""The check before the web starts."""
+"""Checks the database before a web process starts."""
 
 import sys
 from threading import Thread
@@ -7,14 +7,14 @@ from django.db import Error, connection
 
 from work import schema
 
-# With this exit code gunicorn stops instead of restarting the process.
+# With this exit code, gunicorn stops instead of restarting the process.
 APP_LOAD_ERROR = 4
 
 
 def refuse_an_older_schema() -> None:
-    """Exit if migrations are missing, because single pages would fail.
+    """Exit if migrations are missing, because some pages would fail.
 
-    An unavailable database is no reason not to start: each request handles that.
+    Start even if the database is unavailable, because each request handles that.
     """
     reasons: list[str] = []
 
@@ -27,7 +27,7 @@ def refuse_an_older_schema() -> None:
         finally:
             connection.close()
 
-    # A separate thread and connection, because the importing code may run in an event loop.
+    # Use a separate thread and connection, because this module may be imported inside an event loop.
     thread = Thread(target=check)
     thread.start()
     thread.join()

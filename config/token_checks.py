@@ -1,4 +1,4 @@
-"""The checks of `manage.py doctor` on tokens and people."""
+"""The checks of `manage.py doctor` on tokens and users."""
 
 from datetime import timedelta
 
@@ -13,7 +13,7 @@ from work import clock
 
 MOST_NAMED = 10
 SOON = timedelta(days=7)
-# The name that config/demo.py uses.
+# The same name as in config/demo.py.
 DEMO_USER = "demo"
 DEMO_ADVICE = (
     "Create a superuser of your own (`manage.py createsuperuser`), then deactivate the user `demo` in the admin. Its "
@@ -50,7 +50,7 @@ def demo_user_is_for_trying() -> Finding:
 
 
 def warn_of_demo_user() -> None:
-    """Log a warning at the start of a web process. An unavailable database is reported elsewhere."""
+    """Log a warning about the demo user when a web process starts. Other code reports an unavailable database."""
     try:
         if (finding := demo_user_is_for_trying()).level is Level.WARN:
             log.warning("web.demo_user", found=finding.message, advice=finding.advice)

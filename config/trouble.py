@@ -1,4 +1,4 @@
-"""Messages instead of tracebacks when ADE cannot start: what is wrong, and what to do."""
+"""Turns errors that keep ADE from starting into messages that say what is wrong and what to do."""
 
 import sqlite3
 from pathlib import Path
@@ -13,7 +13,7 @@ from django.utils.text import capfirst
 from api.outages import is_full_disk
 from work import schema
 
-# By prefix of SQLite's error names. Any other error is a defect of ADE.
+# Prefix of SQLite's error name -> what is wrong with the database file. Any other error is a defect of ADE.
 _SQLITE_PROBLEMS = {
     "SQLITE_CANTOPEN": "cannot be opened. Its directory must exist, and this user must be able to write to both.",
     "SQLITE_READONLY": "cannot be written. This user must be able to write to the file and its directory.",
@@ -23,8 +23,8 @@ _SQLITE_PROBLEMS = {
     "SQLITE_CORRUPT": "is damaged. Restore it from a backup.",
     "SQLITE_BUSY": "is locked by another program. End that program, or try again later.",
 }
-# Prefixes of SQL states: no connection, no permission to connect, no such database, no resources, shut down by the
-# operator. An error without a state counts as no connection.
+# Prefixes of SQL states: no connection, no permission to connect, no such database, no resources, shut down by an
+# operator. An error without a state counts as "no connection".
 _AWAY = ("08", "28", "3D", "53", "57P")
 _CONNECT = "Check host, port, name, user and password in DATABASE_URL, and whether the server runs there."
 _RIGHTS = "The user must be allowed to create tables there: make it the owner of the database in DATABASE_URL."
@@ -33,13 +33,13 @@ _RIGHTS = "The user must be allowed to create tables there: make it the owner of
 def sentence(error: BaseException) -> str | None:
     """Return a message for the error, or None if only a traceback explains it."""
     cause: BaseException | None = error
-    # Django wraps database errors in its own, once or twice.
+    # Django wraps database errors once or twice in its own exceptions.
     while isinstance(cause, Error):
         cause = cause.__cause__ or cause.__context__
     if cause is None:
         return None
     if isinstance(cause, InconsistentMigrationHistory):
-        # Django's check comes before the one of ADE. Only a database of the first version has such a history.
+        # Django's check runs before ADE's. Only a database of ADE 0.1 has such a history.
         return f"{capfirst(schema.REFUSAL)}. Nothing was changed."
     text = " ".join(str(cause).split())
     if is_full_disk(cause):
@@ -55,7 +55,7 @@ def sentence(error: BaseException) -> str | None:
         return f"Cannot connect to the database: {text}. {_CONNECT}"
     if not isinstance(cause, OSError) or not isinstance(cause.filename, str):
         return None
-    # Only files that ADE writes: a missing file of its code is a defect.
+    # Explain only files that ADE writes. If a file of ADE's code is missing, that is a defect.
     if not Path(cause.filename).is_relative_to(settings.VAR_DIR):
         return None
     advice = "This user must be able to write to everything in ADE_VAR_DIR."

@@ -15,13 +15,13 @@ admin.site.site_header = admin.site.site_title = "ADE"
 admin.site.index_title = "Administration"
 
 urlpatterns = [
-    # The page of the console, which limits guesses of the old password.
+    # Redirect to the console's page, because it limits how often the old password can be guessed.
     path("admin/password_change/", RedirectView.as_view(pattern_name="console:change_password")),
     path("admin/", admin.site.urls),
     path("documents/", include("documents.urls")),
     path("", include("runs.urls")),
     path("", include("feeds.urls")),
-    # Before the API, which has a route for the root too.
+    # Must come before the API, which has a route for the root too.
     path("", include("console.urls")),
     path("api/docs", api_docs, name="api_docs"),
     path("", api.urls),
@@ -29,5 +29,5 @@ urlpatterns = [
 
 
 def handler500(request: HttpRequest) -> HttpResponseBase:
-    """Answer errors outside of views: in sessions, sign-ins and form parsing."""
+    """Answer errors that occur outside views: in sessions, sign-ins and form parsing."""
     return outages.answer_to(request, sys.exc_info()[1]) or server_error(request)

@@ -1,4 +1,4 @@
-"""The types of settings: which values they allow, and how they are parsed."""
+"""The types of settings: each defines which values it allows and how they are parsed."""
 
 import ipaddress
 import re
@@ -17,7 +17,7 @@ OFF = "off"
 
 
 def either(words: tuple[str, ...]) -> str:
-    """Return the words as a list that ends in "or"."""
+    """Join the words with commas, and the last one with "or"."""
     return f"{', '.join(words[:-1])} or {words[-1]}"
 
 
@@ -52,7 +52,7 @@ NAME = Pattern(r"[A-Za-z0-9._-]{1,64}", "at most 64 letters, digits, dots, dashe
 AZURE_CONTAINER = Pattern(
     r"(?=.{3,63}$)[a-z0-9]+(-[a-z0-9]+)*", "3 to 63 lower-case letters, digits and single dashes between them"
 )
-# It is sent in a header, which allows no other characters.
+# Keys are sent in a header, which allows no other characters.
 KEY = Pattern(r"[!-~]{1,1000}", "a key as the service shows it, without spaces")
 
 
@@ -88,7 +88,7 @@ class Days:
 
 @dataclass(frozen=True)
 class DaysByStatus:
-    """Days per status. A status that is not named is kept forever."""
+    """Days per status. Rows with a status that is not named are kept forever."""
 
     statuses: tuple[str, ...]
 
@@ -110,7 +110,7 @@ class DaysByStatus:
 class Flag:
     allowed: str = "true or false"
 
-    # environ reads every unknown word as false, so a mistyped DEBUG would go unnoticed.
+    # Not parsed by environ, which reads every unknown word as false: a mistyped value of DEBUG would go unnoticed.
     def parse(self, text: str) -> bool:
         if text.lower() not in YES | NO:
             raise ValueError
@@ -155,7 +155,7 @@ class Zone:
     def parse(self, text: str) -> str:
         try:
             return zoneinfo.ZoneInfo(text).key
-        # A folder of zones such as Europe raises one or the other, depending on the source of the zone data.
+        # For a folder of zones such as Europe, ZoneInfo raises either error, depending on the source of the zone data.
         except (zoneinfo.ZoneInfoNotFoundError, OSError) as error:
             raise ValueError from error
 
@@ -166,7 +166,7 @@ class DatabaseUrl:
 
     def parse(self, text: str) -> dict[str, Any]:
         parts = urlsplit(text)
-        # In sqlite://file the name is in the place of the host, and environ would silently use another file.
+        # In sqlite://file the file name is where the host should be, and environ would silently use another file.
         if parts.scheme not in DATABASE_SCHEMES or (parts.scheme == "sqlite" and parts.netloc):
             raise ValueError
         config: dict[str, Any] = environ.Env.db_url_config(text)
@@ -181,7 +181,7 @@ class AzureConnection:
 
     def parse(self, text: str) -> str:
         parts = dict(part.split("=", 1) for part in text.rstrip(";").split(";"))
-        # Links are signed with the account key. A shared access signature in its place cannot sign.
+        # ADE signs links with the account key. A shared access signature cannot be used instead: it cannot sign.
         if not parts.get("AccountName") or not b64decode(parts.get("AccountKey", ""), validate=True):
             raise ValueError
         endpoint = urlsplit(parts.get("BlobEndpoint", "https://default"))
@@ -197,7 +197,7 @@ class Url:
     def parse(self, text: str) -> str:
         parts = urlsplit(text)
         known = parts.scheme in ("https", "http") and parts.hostname and not re.search(r"[\s@?#]", text)
-        # Accessing the port raises ValueError for an invalid one.
+        # `parts.port` raises ValueError if the port is invalid.
         if not known or parts.port == 0:
             raise ValueError
         return text.rstrip("/")
@@ -207,7 +207,7 @@ class Url:
 class Setting:
     name: str
     kind: Kind
-    # As text, so that a default is parsed exactly like an operator's value.
+    # A text, so that the default is parsed exactly like an operator's value.
     default: str
     help: str
     secret: bool = False
@@ -221,8 +221,8 @@ class Setting:
         return [] if isinstance(self.kind, Words | Networks) else None
 
     def shown(self, text: str) -> str:
-        """Return a value for a message."""
+        """Return the value as a message may show it, without secrets."""
         if isinstance(self.kind, Url | DatabaseUrl):
-            # Hide the password of a URL; the rest helps to find the mistake.
+            # Hide only the password of a URL, because the rest helps to find the mistake.
             return re.sub(r"(://[^:/?#@]*):.*@", r"\1:***@", text)
         return "***" if self.secret else text

@@ -17,9 +17,9 @@ class WorkConfig(AppConfig):
 
 
 def read_committed(connection: BaseDatabaseWrapper, **_: Any) -> None:
-    """Let a transaction that waited for a lock see what its holder wrote.
+    """Let a transaction that has waited for a lock see what the lock's previous holder wrote.
 
-    A stricter default of the server would count the places of the queue in an old snapshot.
+    With a stricter default isolation level, transactions would count the places in the queue in an old snapshot.
     """
     if connection.vendor == "postgresql":
         with connection.cursor() as cursor:

@@ -1,4 +1,7 @@
-"""The identity of a worker: one boot of one name on one host. It separates what dead boots left from live claims."""
+"""Registers each boot of a worker, so that recovery can distinguish claims of a dead boot from a live worker's claims.
+
+A boot is identified by the worker's name, its host, its process and a random id.
+"""
 
 import socket
 from collections.abc import Mapping
@@ -60,9 +63,10 @@ def register(name: str, boot_id: str, lanes: dict[str, int]) -> Worker:
 
 
 def recover_earlier(row: Worker, kinds: list[WorkType]) -> int:
-    """Recover at once what dead boots of this name on this host hold, and then all rows with expired leases.
+    """Recover at once the rows held by dead boots of this name on this host, and then all rows with expired leases.
 
-    Claims of other boots are left to their leases: a name proves nothing, because two workers may share it.
+    Claims of other boots are left until their leases expire: an equal name proves nothing, because two live workers may
+    share it.
     """
     earlier = Worker.objects.filter(name=row.name, host=row.host, stopped_at__isnull=True).exclude(pk=row.pk)
     dead = []
@@ -85,19 +89,19 @@ def sign_off(row: Worker) -> None:
     try:
         lifecycle.record(WORKER_STATES, row.pk, "WORKER_STOPPED", actor=row.owner, stopped_at=clock.now(), doing=[])
     except DatabaseError as error:
-        # Later boots learn the same from its pid.
+        # Nothing is lost: later boots find out by its pid that this boot has ended.
         log.warning("worker.cannot_sign_off", error=str(error).strip())
 
 
 def forget(old: "QuerySet[Worker]") -> Mapping[str, int]:
-    """Delete long-gone workers and their events, in one transaction. Return the number of rows per table.
+    """Delete long-gone workers and their events in one transaction. Return table -> number of deleted rows.
 
-    The locked rows are checked again, because a worker that resumed has updated its row.
+    The query that locks the rows checks their age again, because a worker that has resumed has updated its row.
     """
     with transaction.atomic():
         rows = list(pruning.lock(old))
         owners = [row.owner for row in rows]
-        # Recovery of the work of a holder still reads its last heartbeat.
+        # Keep workers that still hold claims: recovery will read their last heartbeat.
         holders: set[str] = set()
         for kind in all_work_types():
             if kind.states.claimed:

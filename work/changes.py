@@ -13,13 +13,13 @@ INFO = 20
 WARNING = 30
 
 Claimable = Callable[[datetime], "QuerySet[Any]"]
-# Deletes what goes with the history of these rows, and returns what that was, by id.
+# Given the ids of rows, deletes what must go with their histories. Returns id -> what was deleted.
 Pruning = Callable[[Sequence[int]], Mapping[int, Mapping[str, Any]]]
 
 
 @dataclass(frozen=True, slots=True)
 class EventDraft:
-    """The content of an event, without the row that it is about."""
+    """The content of an event that is yet to be written. It does not name the row that the event is about."""
 
     kind: str
     at: datetime
@@ -36,29 +36,30 @@ class EventDraft:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A conditional update of one row and its event."""
+    """A conditional update of one row, and the event that records it."""
 
     model: type[Subject]
     subject_kind: str
-    # Conditions of the update: column or column__lookup -> value, and `where` for what only the ORM can express.
+    # The conditions of the update: column or column__lookup -> value. `where` has conditions that only the ORM can
+    # express.
     guards: Mapping[str, Any]
     where: Q | None
     sets: Mapping[str, Any]
-    # Columns that grow by one.
+    # Columns to increment by one.
     grows: tuple[str, ...]
-    # Columns to set to the time of the event, but never earlier than the named column.
+    # Columns to set to the time of the event, but no earlier than another column: column -> that other column.
     moments: Mapping[str, str]
     event: EventDraft
-    # Events without a transition, written before it in the same transaction.
+    # Events that are not transitions, written before `event` in the same transaction.
     earlier: Sequence[EventDraft] = ()
 
     @property
     def latest(self) -> datetime:
-        """The time of its event, which comes after the earlier ones."""
+        """The time that the event will have, because it must not be before the earlier events."""
         return max(event.at for event in (self.event, *self.earlier))
 
     def at(self, moment: datetime) -> "Change":
-        """Return the same change at another time. A new lease moves by the same amount."""
+        """Return the same change at another time. If it grants a lease, its expiry is shifted by the same amount."""
         sets = dict(self.sets)
         if sets.get("lease_expires_at") is not None:
             sets["lease_expires_at"] += moment - self.event.at
@@ -66,7 +67,7 @@ class Change:
 
 
 def in_order(entries: Iterable[EventDraft], not_before: datetime | None = None) -> Iterator[EventDraft]:
-    """The same events at the same times, but none earlier than the one before it: a clock may have been set back."""
+    """Yield the same events, each no earlier than its predecessor. Times may go back because a clock was set back."""
     for event in entries:
         yield (event := event.not_before(not_before))
         not_before = event.at

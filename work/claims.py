@@ -1,4 +1,4 @@
-"""A worker's hold on one row, as the worker sees it."""
+"""Claims on rows, as the worker that holds them sees them."""
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -15,12 +15,13 @@ from work.state_machine import StateMachine
 LEASE_LOST = "lease_lost"
 CANCEL_REQUESTED = "cancel_requested"
 WORKER_STOPPING = "worker_stopping"
-# The share of the lease that a worker leaves unused: time to end a child process before another worker may start one.
+# The share of the lease that a worker leaves unused. In this time it can end its child process before another worker
+# may start one for the same row.
 MARGIN = 0.2
 
 
 class Interrupted(Exception):
-    """Work ended before it was done, for one of the reasons above."""
+    """The work was stopped before it was done. `reason` is one of the constants above."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -29,7 +30,7 @@ class Interrupted(Exception):
 
 @dataclass(frozen=True, slots=True)
 class LeaseHolder:
-    """The values that a row must still have, so that a write of the claim's holder succeeds."""
+    """The values that a row must still have for a write by the claim's holder to succeed."""
 
     owner: str
     token: int
@@ -44,20 +45,20 @@ class Claim:
     states: StateMachine
     id: int
     holder: LeaseHolder
-    # A time of the monotonic clock, counted from before the lease was requested.
+    # A time of the monotonic clock. It is counted from just before the lease was requested.
     trusted_until: float
     values: Mapping[str, Any] = field(default_factory=dict)
     lost: Flag = field(default_factory=Flag)
     cancel_requested: Flag = field(default_factory=Flag)
     stopping: Flag = field(default_factory=Flag)
     child: Child | None = None
-    # The child that has been stopped because the worker ends.
+    # The child that has already been asked to stop because the worker ends.
     ending: Child | None = None
-    # Returns the events that are not written yet. They are written in one transaction with the end of the work.
+    # Returns the events that are not written yet. They are written in the same transaction as the end of the work.
     pending_events: Callable[[], Sequence[EventDraft]] = tuple
     # Verbs for which a refused late write has been recorded already.
     refused_verbs: set[str] = field(default_factory=set)
-    # Slow cleaning up, which happens after the end of the work is recorded.
+    # Slow clean-up, run after the end of the work has been recorded.
     afterwards: ExitStack = field(default_factory=ExitStack)
 
     def __str__(self) -> str:
@@ -69,11 +70,11 @@ class Claim:
         return {"status": self.states.claimed, **self.holder.fence}
 
     def forget(self) -> None:
-        """Break the reference cycles of an ended claim, so that it is freed without a garbage collection."""
+        """Break this ended claim's reference cycles, so that Python frees it without a garbage collection."""
         self.child, self.ending, self.pending_events = None, None, tuple
 
     def take_charge_of(self, child: Child) -> None:
-        """Make the child end with the claim, even while this process is stopped."""
+        """Make the child end when this claim does, even if this worker's process is suspended."""
         self.child = child
         child.trust_until(self.trusted_until)
 
@@ -83,7 +84,7 @@ class Claim:
             self.child.trust_until(until)
 
     def end(self, grace_seconds: float) -> None:
-        """Stop the work because the worker ends. Call it again for a child that has started in the meantime."""
+        """Stop the work because the worker ends. Call this repeatedly: a child may have started since the last call."""
         self.stopping.set()
         child = self.child
         if child is not None and child is not self.ending:
@@ -94,7 +95,7 @@ class Claim:
         return not self.lost.is_set() and time.monotonic() < self.trusted_until
 
     def why_stop(self) -> str | None:
-        """Return why a supervised child must end, or None while it may go on."""
+        """Return the reason why the work must end, or None while it may go on."""
         if not self.is_trusted():
             return LEASE_LOST
         if self.cancel_requested.is_set():
@@ -102,7 +103,7 @@ class Claim:
         return WORKER_STOPPING if self.stopping.is_set() else None
 
     def go_on(self) -> None:
-        """Raise Interrupted if the work must end. For work without a child process."""
+        """Raise Interrupted if the work must end. Work without a child process calls this now and then."""
         if reason := self.why_stop():
             raise Interrupted(reason)
 
@@ -130,7 +131,7 @@ class Holdings:
 
 
 def by_kind(claims: Iterable[Claim]) -> list[list[Claim]]:
-    """Group claims by kind. Claims of one kind are rows of one table and need only one query."""
+    """Group claims by kind. The rows of one kind are in one table, so one query per group is enough."""
     groups: dict[str, list[Claim]] = {}
     for claim in claims:
         groups.setdefault(claim.states.kind, []).append(claim)

@@ -1,7 +1,7 @@
-"""One clock for all hosts: the database's, carried forward by the monotonic clock between measurements.
+"""One clock for all hosts: the database's time, carried forward by the monotonic clock between measurements.
 
-Deadlines are computed in Python from `now()`. A jump of a host's clock changes nothing until the next measurement. A
-jump that a measurement finds pauses recovery for one lease (see `jumped_within`).
+Deadlines are computed in Python from `now()`. If a host's clock is set, nothing changes until the next measurement. If
+a measurement finds such a jump, recovery pauses for the length of one lease (see `jumped_within`).
 """
 
 import time
@@ -10,13 +10,13 @@ from datetime import UTC, datetime, timedelta
 
 from django.db import connection
 
-# No slow network explains a larger difference: a clock was set.
+# A larger difference means that a clock was set: no network is slow enough to explain it.
 JUMP_SECONDS = 5.0
 # The maximum age of a measurement in a process without a heartbeat.
 MEASURE_EVERY_SECONDS = 60.0
 
 _NOW_SQL = {
-    # now() would not do: it is the start of the transaction, which may have waited for a lock.
+    # Not now(): it returns when the transaction began, and the transaction may have waited for a lock since.
     "postgresql": "SELECT clock_timestamp()",
     "microsoft": "SELECT SYSDATETIMEOFFSET()",
 }
@@ -65,7 +65,7 @@ def jumped_within(seconds: float) -> bool:
 def _database_clock() -> Anchor:
     sql = _NOW_SQL.get(connection.vendor)
     if sql is None:
-        # SQLite runs on this host, and its CURRENT_TIMESTAMP has whole seconds only.
+        # SQLite runs on this host, so its clock is ours. Its CURRENT_TIMESTAMP has only whole seconds.
         return _own_clock()
     measurements = []
     for _ in range(3):
@@ -75,6 +75,6 @@ def _database_clock() -> Anchor:
             (at,) = cursor.fetchone()
         took = time.monotonic() - began_at
         measurements.append((took, at, began_at + took / 2))
-    # The quickest answer is the most precise one. The first may have opened the connection.
+    # The quickest answer is the most precise. The first query may have had to open the connection.
     _, at, middle = min(measurements)
     return Anchor(at.astimezone(UTC), middle)

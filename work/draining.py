@@ -1,6 +1,7 @@
-"""Requests to drain a worker: it claims nothing more, finishes its work and stops, as at its first SIGTERM.
+"""Requests to drain a worker. It then claims nothing more, finishes its work and stops, as after a first SIGTERM.
 
-The request is stored in the row of this one boot, where its lease thread finds it even if the requester dies.
+The request is stored in the worker's row, where its lease thread finds it even if the requesting process dies. It
+applies to this boot of the worker only.
 """
 
 from datetime import datetime
@@ -13,7 +14,7 @@ from work.models import Worker, heard_from_since
 from work.operations.outcomes import Outcome
 from work.operations.previews import Operation
 
-# A user who may pause the whole queue may drain a worker.
+# A user who may pause the whole queue may also drain a worker.
 PERMISSION = "runs.change_queue"
 TOPIC = "drain"
 

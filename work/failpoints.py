@@ -1,4 +1,6 @@
-"""Named points at which a test makes this process die, stop, sleep or fail. Without ADE_FAILPOINTS they cost one check.
+"""Named points at which a test makes this process die, stop, sleep or fail.
+
+Without ADE_FAILPOINTS each point costs only one check. An example of its value:
 
 ADE_FAILPOINTS="run.claimed:kill9,run.finish.before_commit:raise*3,lease.before_renew:sleep:2"
 """
@@ -87,7 +89,7 @@ def hit(name: str) -> None:
 
 @contextmanager
 def inside(name: str) -> Iterator[None]:
-    """Mark a point between the last statement and the commit, also where each statement is its own transaction."""
+    """Mark a point between the last statement and the commit. While armed, open a transaction to make such a point."""
     if name not in _armed:
         yield
         return
@@ -97,7 +99,7 @@ def inside(name: str) -> Iterator[None]:
 
 
 def arm(text: str, extra_names: Iterable[str] = ()) -> None:
-    """Arm the points of ADE_FAILPOINTS. An empty text disarms all."""
+    """Arm the points in `text`, which has the format of ADE_FAILPOINTS, and disarm all others."""
     _armed.clear()
     known = NAMES | frozenset(extra_names)
     for part in filter(None, (p.strip() for p in text.split(","))):

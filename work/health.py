@@ -1,6 +1,4 @@
-"""Health checks: whether the database answers, with a timeout, whether the disk is full, and how
-much work is queued.
-"""
+"""Health checks: whether the database answers in time, whether the disk is full, and how much work is queued."""
 
 import shutil
 from collections import Counter
@@ -23,9 +21,9 @@ from work.work_types import all_work_types
 
 log = structlog.get_logger(__name__)
 
-# Free disk space. Below the first, the next file or row may fail to be written; below the second, a warning is due.
+# Limits of free disk space. Below the first, the next file or row may fail to be written. Below the second, ADE warns.
 LEAST_FREE_BYTES, FEW_FREE_BYTES = 100 * 2**20, 2**30
-# With less, no write is certain to succeed, because uploads are spooled in larger parts.
+# With less free space than this, no write is certain to succeed, because uploads are spooled in larger parts.
 FULL_BYTES = 4 * 2**20
 
 _turn = Lock()
@@ -43,14 +41,14 @@ class Queue:
 
 @dataclass(frozen=True)
 class Concurrency:
-    """The worker threads of live workers, per kind. Draining workers count only in `workers`."""
+    """The number of live workers, and of their threads per kind of work. Draining workers count only in `workers`."""
 
     workers: int
     of_kinds: Mapping[str, int]
 
 
 def database_answers(seconds: float) -> bool:
-    """Return False also on a timeout. All callers share one query at a time, on a connection of its own."""
+    """Return False if the database fails or times out. Concurrent callers share one query on its own connection."""
     global _answer
     with _turn:
         if _answer.done():
@@ -65,12 +63,12 @@ def database_answers(seconds: float) -> bool:
 
 
 def disk_is_full() -> bool:
-    """Return whether the disk of ADE_VAR_DIR is full: for uploads, and by default for files and SQLite."""
+    """Return whether the disk of ADE_VAR_DIR is full. It holds uploads and, by default, all files and SQLite."""
     return shutil.disk_usage(settings.VAR_DIR).free < FULL_BYTES
 
 
 def queues() -> Iterator[Queue]:
-    """Yield the queue of each kind of work that waits to be claimed."""
+    """Yield the queue of each kind of work whose rows wait to be claimed."""
     for kind in all_work_types():
         if kind.handler and kind.states.initial != kind.states.claimed:
             waiting = kind.states.rows.filter(status=kind.states.initial)
@@ -93,7 +91,7 @@ def _query(answer: "Future[bool]") -> None:
     has_answered = False
     try:
         if getattr(connection, "pool", None):
-            # Bypass the pool: if all its connections are in use, that says nothing about the database.
+            # Bypass the connection pool: it may have no free connection although the database is well.
             wrapper: Any = connection
             with wrapper.wrap_database_errors:
                 wrapper.Database.connect(**wrapper.get_connection_params()).close()

@@ -1,7 +1,7 @@
-"""What every worker does besides its work, in two threads: recovery, and the periodic tasks of each kind.
+"""Two threads of every worker: one runs recovery, the other runs the periodic tasks of each kind of work.
 
-There are two threads so that recovery never waits for a periodic task. A task that fails or meets a lock does not stop
-the others.
+Recovery has a thread of its own so that it never waits for a periodic task. A task that fails or meets a lock does not
+stop the other tasks.
 """
 
 import time
@@ -35,7 +35,7 @@ class RecoveryThread(SteadyThread):
 
 
 class HousekeepingThread(SteadyThread):
-    """Runs the periodic tasks: each at its ticks, and when woken all that have `when_rung`."""
+    """Runs each periodic task at its ticks. When woken between ticks, it runs all tasks that have `when_rung`."""
 
     def __init__(self, kinds: list[WorkType], owner: str, stopping: Flag, ring: Callable[[WorkType], None]) -> None:
         super().__init__("housekeeping", stopping)
@@ -46,7 +46,7 @@ class HousekeepingThread(SteadyThread):
 
     def do_round(self) -> None:
         self.woken.wait(max(0.0, self.next_tick - time.monotonic()))
-        # Clear the flag before the look, so that a wake-up during the look is not lost.
+        # Clear the flag before running the tasks, so that a wake-up during the tasks is not lost.
         self.woken.clear()
         early = time.monotonic() < self.next_tick
         if not early:
@@ -72,5 +72,5 @@ class HousekeepingThread(SteadyThread):
                     be_impatient()
             if has_done_some:
                 self.ring(kind)
-                # There may be more, because a task handles a limited number of rows at a time.
+                # There may be more to do, because a task handles a limited number of rows at a time.
                 self.woken.set()

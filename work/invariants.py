@@ -1,7 +1,8 @@
-"""Rules that must hold for all rows, as plain SQL that `manage.py doctor` runs.
+"""Rules that must hold for all rows, written as plain SQL queries that `manage.py doctor` runs.
 
-Each app declares its own next to its models and names them in `settings.WORK_INVARIANTS`; the ones here hold for every
-kind of work. The SQL has to work on all three databases: no WITH, no LIMIT, and times only through `Dialect`.
+The rules in this module hold for every kind of work. Each app declares further rules next to its models, and
+`settings.WORK_INVARIANTS` lists them. The SQL has to work on all three databases: it must not use WITH or LIMIT, and it
+must write times through `Dialect`.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -18,13 +19,13 @@ from work.state_machine import StateMachine
 from work.work_types import all_work_types, other_subjects
 
 DEFECT = "This is a defect of ADE, or the tables were edited by hand. Keep the rows and their events, and report it."
-# The time that recovery of lost work may take: a lease expires, a tick comes, and a second one if the first fails.
+# The time that recovery may take once a lease has expired: until the next tick, and one more tick if that one fails.
 RESCUE_SECONDS = 60
-# Only the newest events are checked for the order of their times, because they have to be sorted for it.
+# Only this many of the newest events are checked for the order of their times, because checking it means sorting them.
 NEWEST_EVENTS = 500_000
 _LATER = {
     "postgresql": "({moment} + interval '{seconds} seconds')",
-    # The text format that Django stores, so that values can be compared.
+    # The text format in which Django stores times, so that the values can be compared.
     "sqlite": "strftime('%Y-%m-%d %H:%M:%f', {moment}, '+{seconds} seconds')",
     "microsoft": "DATEADD(second, {seconds}, {moment})",
 }
@@ -48,7 +49,7 @@ class Dialect:
         return f"'{connection.ops.adapt_datetimefield_value(at)}'"
 
     def a_worker_was_there(self, seconds: int) -> str:
-        """Return the condition that a live worker has run for this many seconds, and so has done its duties."""
+        """Return the SQL condition that a live worker has run for this many seconds, long enough to do its duties."""
         return (
             f"EXISTS (SELECT 1 FROM workers w WHERE w.stopped_at IS NULL AND w.started_at < {self.ago(seconds)}"
             f" AND w.heartbeat_at > {self.ago(settings.ADE_LEASE_SECONDS)})"
@@ -65,7 +66,7 @@ class Invariant:
 
     def breaches(self, most: int) -> list[tuple[str, int]]:
         with connection.cursor() as cursor:
-            # No parameters, so % has no special meaning.
+            # The statement has no parameters, so % has no special meaning in it.
             cursor.execute(self.sql(Dialect(connection.vendor, clock.now())))
             return [(kind, id) for kind, id in cursor.fetchmany(most)]
 
@@ -76,7 +77,7 @@ def all_invariants() -> Iterator[Invariant]:
 
 
 def words(values: Iterable[str]) -> str:
-    """Return string constants of the code as a list for IN."""
+    """Format string constants as a list for IN. The values are not escaped."""
     return ", ".join(f"'{value}'" for value in sorted(values))
 
 

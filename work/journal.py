@@ -1,4 +1,4 @@
-"""Collects the events of a claim while its work is being done, and writes them to its row's history in batches."""
+"""Collects the events of a claim while its work is being done, and writes them to the row's history in batches."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -14,18 +14,19 @@ from work.processes.child import Child
 from work.processes.output import Line
 
 LOG = "LOG"
-# A person who follows a log should not wait longer for a line. Most runs end sooner and write everything at once.
+# The longest that an event waits to be written, so that a person who follows a log sees new lines soon. Most runs end
+# sooner and write everything at once.
 DUE_SECONDS = 0.5
-# The size of a batch. If the worker is killed, up to this many lines are lost.
+# A batch of this many events is written at once. If the worker is killed, up to this many lines are lost.
 BATCH = 500
-# The number of events to keep while the database is away. Further lines are dropped and counted.
+# The number of events to keep while the database is unavailable. Further events are dropped and counted.
 MOST_WAITING = 5000
 
 log = structlog.get_logger(__name__)
 
 
 class Journal:
-    """The journal of one claim, used by one thread. Events that are unwritten at its end are written with the end."""
+    """The journal of one claim, used by one thread. Events unwritten when the work ends are written with its end."""
 
     def __init__(self, claim: Claim) -> None:
         self._claim = claim
@@ -52,13 +53,13 @@ class Journal:
         self.look()
 
     def keep(self, child: Child) -> None:
-        """Make the child end with the claim, and store its process so that recovery can end it."""
+        """Make the child end with the claim, and store its process id so that recovery can end it."""
         self._claim.take_charge_of(child)
         self._process = child.process_id.to_json()
         self._record_process()
 
     def _record_process(self) -> None:
-        """Store the process. If the database is away, try again later; the child ends with its worker anyway."""
+        """Store the process id. If the database is unavailable, retry later: the child ends with its worker anyway."""
         if self._process is None or time.monotonic() < self._record_process_at:
             return
         try:
@@ -71,13 +72,13 @@ class Journal:
             connection.close()
 
     def why_stop(self) -> str | None:
-        """Return why the child must end, if it must. It is called often, so it also writes what is due."""
+        """Return why the child must end, or None. The supervisor calls this often, so it also writes what is due."""
         self._record_process()
         self.look()
         return self._claim.why_stop()
 
     def look(self) -> None:
-        """Write the events if they are due. If the database refuses, try again later."""
+        """Write the waiting events if they are due. If the database refuses them, try again later."""
         now = time.monotonic()
         if now < self._away_until or (len(self._waiting) < BATCH and now < self._due_at):
             return
@@ -90,7 +91,7 @@ class Journal:
             self._due_at = self._away_until = time.monotonic() + DUE_SECONDS
 
     def write(self) -> None:
-        """Write all events. Raises DatabaseError, and then keeps them all."""
+        """Write all waiting events. On a DatabaseError keep them all and raise it."""
         if entries := self._pending_events():
             lifecycle.record_many(self._claim, entries)
         self._waiting, self._dropped, self._due_at = [], 0, float("inf")

@@ -1,4 +1,4 @@
-"""Renews a worker's leases and heartbeat, and looks for cancel and drain requests."""
+"""The thread of a worker that renews its leases and heartbeat and looks for cancel and drain requests."""
 
 import time
 from collections.abc import Iterable
@@ -13,9 +13,10 @@ from work.models import Worker
 from work.sql.contention import be_impatient
 from work.threads import SteadyThread
 
-# Three renewals per lease: two may fail.
+# With three renewals per lease, two in a row may fail.
 RENEWALS_PER_LEASE = 3
-# After a wake-up, look again this soon: the claim may not have been listed yet when its cancel was requested.
+# How soon to look a second time after a wake-up. When the cancel was requested, the worker may have had the claim but
+# not yet listed it in its holdings.
 AGAIN_SECONDS = 1.0
 
 log = structlog.get_logger(__name__)
@@ -44,7 +45,7 @@ class LeaseRenewer(SteadyThread):
             began_at = time.monotonic()
             be_impatient()
             lifecycle.renew(self.worker.owner, held)
-            # A heartbeat of a worker that is signing off would report it as alive.
+            # While the worker is signing off, a heartbeat would make it look alive again.
             if not self.stopping.is_set():
                 off = clock.measure()
                 if abs(off) > clock.JUMP_SECONDS:
@@ -62,7 +63,7 @@ class LeaseRenewer(SteadyThread):
 
 
 def check_claims(claims: Iterable[Claim]) -> None:
-    """Find out which claims have a cancel request, and which now belong to another claim."""
+    """Set `cancel_requested` on claims with a cancel request, and `lost` on claims that no longer hold their row."""
     for held in by_kind(claims):
         states = held[0].states
         columns = ["pk", "lease_owner", "claim_token"]
@@ -70,7 +71,8 @@ def check_claims(claims: Iterable[Claim]) -> None:
             columns.append("cancel_requested_at")
         rows = states.rows.filter(pk__in=[claim.id for claim in held])
         values = {id: row for id, *row in rows.values_list(*columns)}
-        # Compare claim by claim: this worker may have claimed a row again while a thread still works on the lost claim.
+        # Compare each claim by itself. This worker may hold two claims on one row: a new claim, and a lost claim that a
+        # thread is still working on.
         for claim in held:
             owner, token, *requests = values.get(claim.id, (None, None))
             if any(requests):

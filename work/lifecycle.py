@@ -1,7 +1,7 @@
-"""The only writer of statuses.
+"""The only module that writes statuses.
 
-Every transition is a conditional update with its event in the same transaction. If the row is not as expected, nothing
-changes and the function returns False, because another process was first.
+Every transition is a conditional update that writes its event in the same transaction. If the row is not as expected,
+because another process was first, nothing changes and the function returns False.
 """
 
 import time
@@ -25,7 +25,7 @@ from work.sql.contention import Contended, is_contention, patiently
 from work.state_machine import By, StateMachine, Transition
 
 LATE_WRITE_REFUSED = "LATE_WRITE_REFUSED"
-# The length of the columns for people and workers.
+# The length of the columns that name a person or a worker.
 ACTOR_CHARACTERS = 200
 
 log = structlog.get_logger(__name__)
@@ -34,7 +34,7 @@ Data = Mapping[str, Any]
 
 
 class Writer(Protocol):
-    """The functions that write changes: `work/sql/returning.py` or `work/sql/portable.py`."""
+    """The functions that write changes. `work/sql/returning.py` and `work/sql/portable.py` both implement them."""
 
     def change_one(self, change: Change) -> Sequence[Any] | None: ...
 
@@ -64,7 +64,7 @@ def create(
     message: str = "",
     data: Data | None = None,
 ) -> list[int]:
-    """Insert a row, or one per value of `varying`, with its creation event. Return the ids in order."""
+    """Insert one row, or one row per value in the lists of `varying`, with creation events. Return the ids in order."""
     row, event = _new_row(states, values, actor, message, data)
     varying = varying or {}
     constant = {name: value for name, value in row.items() if name not in varying}
@@ -81,7 +81,7 @@ def create_one(
 
 
 def claim_next(states: StateMachine, verb: str, owner: str, claimable: Claimable, *columns: str) -> Claim | None:
-    """Claim the first row of `claimable`, if there is one. Raise Contended if the next tick should try again."""
+    """Claim the first row of `claimable`, if there is one. Raise Contended if the caller should retry next tick."""
     began_at = time.monotonic()
     transition = states[verb]
     (origin,) = transition.origins
@@ -107,7 +107,7 @@ def claim_next(states: StateMachine, verb: str, owner: str, claimable: Claimable
 
 
 def lease_trusted_until(began_at: float) -> float:
-    """Return until when a lease is trusted that was requested at this time of the monotonic clock."""
+    """Return until when to trust a lease that was requested at `began_at`. Both are times of the monotonic clock."""
     return trusted_until(began_at, settings.ADE_LEASE_SECONDS)
 
 
@@ -125,7 +125,7 @@ def move(
     earlier: Sequence[EventDraft] = (),
     **sets: Any,
 ) -> bool:
-    """Make a transition. Return False if the row's status does not allow the verb, or a guard fails."""
+    """Make a transition. Return False if the row's status does not allow the verb or if a guard fails."""
     clock.keep_measured()
     transition = states[verb]
     if (transition.by is By.HOLDER) != (holder is not None):
@@ -138,7 +138,7 @@ def move(
         conditions = {"id": id, "status": origin, **(holder.fence if holder else {}), **(guards or {})}
         change = _change(states, origin, transition, conditions, event, where, sets)
         if _write(replace(change, earlier=earlier) if earlier else change):
-            # Threads log their own failures, and recovery logs what it moves.
+            # Worker threads log their own failures, and recovery logs the rows that it moves.
             if level == WARNING and transition.by in (By.POLICY, By.ORCHESTRATOR):
                 error = event.message or sets.get("error_message", "")
                 log.warning("work.failed", kind=states.kind, id=id, failure_type=sets["failure_type"], error=error)
@@ -147,9 +147,9 @@ def move(
 
 
 def finish(claim: Claim, verb: str, *, also: Callable[[], object] | None = None, **options: Any) -> bool:
-    """Make a transition as the holder of a claim. If it is refused because the claim is gone, record that.
+    """Make a transition as the holder of a claim. If it is refused because the claim is gone, record the refusal.
 
-    The claim's unwritten events and the writes of `also` are committed exactly if the transition is.
+    The claim's pending events and the writes of `also` are committed together with the transition, or not at all.
     """
     with failpoints.inside(f"{claim.states.kind}.finish.before_commit"):
         pending_events = claim.pending_events()
@@ -157,7 +157,7 @@ def finish(claim: Claim, verb: str, *, also: Callable[[], object] | None = None,
             moved = move(claim.states, claim.id, verb, holder=claim.holder, earlier=pending_events, **options)
         else:
             with transaction.atomic():
-                # In the order in which things happened: earlier events, the results, the end.
+                # Write in the order in which things happened: the pending events, the results, the end.
                 if pending_events:
                     record_many(claim, pending_events)
                 also()
@@ -165,15 +165,16 @@ def finish(claim: Claim, verb: str, *, also: Callable[[], object] | None = None,
                 if not moved:
                     transaction.set_rollback(True)
     failpoints.hit(f"{claim.states.kind}.finish.after_commit")
-    # The database's answer may have been lost with the connection, so check whether this claim has ended the row.
+    # An earlier try may have been committed although the connection broke before the database's answer arrived. So
+    # check whether this claim has already ended the row.
     return moved or _own_end(claim) == claim.states[verb].event or refuse_late(claim, verb)
 
 
 def cancel(states: StateMachine, id: int, *, actor: str, reason: str = "") -> str:
-    """Cancel a row that is not held, or request a cancel from its holder. Return the status afterwards.
+    """Cancel a row that no worker holds, or ask its holder to cancel it. Return the row's status afterwards.
 
-    It is the cancelled status, the claimed one (the request is accepted and binds), or another one if the row had
-    already ended.
+    This is the cancelled status; or the claimed status if the holder was asked, which it must obey; or another status
+    if the row had already ended.
     """
     failpoints.hit("cancel.read")
     clock.keep_measured()
@@ -186,22 +187,22 @@ def cancel(states: StateMachine, id: int, *, actor: str, reason: str = "") -> st
         if move(states, id, "request_cancel", actor=actor, message=reason, guards=unrequested, **request):
             wakeups.ring("cancel")
         status = states.rows.values_list("status", flat=True).get(pk=id)
-        # Recovery may have queued it again between the two.
+        # If the row can be cancelled now, recovery has queued it again between the two calls of `move`: try again.
         if status not in states["cancel"].origins:
             return str(status)
 
 
 def refuse_late(claim: Claim, verb: str) -> bool:
-    """Record a refused late write, and return False in any case.
+    """Record that a late write was refused. Always return False.
 
-    Nothing is recorded if the claim still holds the row, so that only a guard failed, or if this claim itself has ended
-    the row, which the lease thread may notice just then.
+    Record nothing if the claim still holds the row, because then only a guard failed. Record nothing either if this
+    claim itself has just ended the row: the lease thread may notice that before it learns that the work is done.
     """
     row = claim.states.rows.filter(pk=claim.id).values("status", "lease_owner", "claim_token").first()
     if row is None or row == claim.guards:
         return False
     claim.lost.set()
-    # Once per verb: a stale worker that writes its log would fill the history.
+    # Record each verb only once. Otherwise a stale worker that keeps writing its log would fill the history.
     if _own_end(claim) or verb in claim.refused_verbs:
         return False
     claim.refused_verbs.add(verb)
@@ -225,7 +226,7 @@ def record(
     guards: Data | None = None,
     **sets: Any,
 ) -> bool:
-    """Write an event that is no transition, and the columns in `sets`. A claim must still hold the row."""
+    """Write an event that is not a transition, and the columns in `sets`. If `claim` is given, it must hold the row."""
     clock.keep_measured()
     signature = _signed(actor, claim.holder if claim else None)
     event = EventDraft(kind, clock.now(), signature, storable(message), storable(data), level)
@@ -235,14 +236,14 @@ def record(
 
 
 def record_many(claim: Claim, entries: Sequence[EventDraft]) -> bool:
-    """Write a batch of events for a claim, with a single update of its row."""
+    """Write a batch of events for a claim with a single update of its row."""
     guards = {"id": claim.id, **claim.guards}
     change = Change(claim.states.model, claim.states.kind, guards, None, {}, (), {}, entries[0])
     return patiently(lambda: _writer().append_events(change, entries)) or refuse_late(claim, "record")
 
 
 def record_process(claim: Claim, process: Data) -> bool:
-    """Store the child process that does the work, so that recovery can end it."""
+    """Store in the row which child process does the work, so that recovery can end it."""
     guards = {"id": claim.id, **claim.guards}
     is_stored = patiently(lambda: _writer().set_column(claim.states.model, guards, "process", process))
     return is_stored or refuse_late(claim, "record_process")
@@ -251,9 +252,9 @@ def record_process(claim: Claim, process: Data) -> bool:
 def prune(
     states: StateMachine, ids: Sequence[int], *, where: Q, actor: str, also: Pruning | None = None
 ) -> dict[int, Data]:
-    """Delete the history of the given rows that match `where`, except for one event that records it.
+    """Replace the history of those rows of `ids` that match `where` with one event that records the deletion.
 
-    Return what was deleted, by id. The remaining event has the row's status, like the last event before it.
+    Return id -> what was deleted. The new event has the row's status, as the last deleted event had.
     """
     clock.keep_measured()
     event = EventDraft(states.pruned, clock.now(), _signed(actor, None))
@@ -261,7 +262,7 @@ def prune(
 
 
 def renew(owner: str, claims: Iterable[Claim]) -> list[Claim]:
-    """Extend all leases of a worker, with one update per kind. Return the claims that were lost."""
+    """Extend all leases of a worker with one update per kind of work. Return the claims that were lost."""
     failpoints.hit("lease.before_renew")
     lost: list[Claim] = []
     for held in by_kind(claims):
@@ -270,7 +271,7 @@ def renew(owner: str, claims: Iterable[Claim]) -> list[Claim]:
         except OperationalError as error:
             if len(held) == 1 or not is_contention(error):
                 raise
-            # One of the rows is locked, which must not cost the others their leases.
+            # One of the rows is locked. The other rows must not lose their leases because of it.
             lost += _extend_one_by_one(owner, held)
     return lost
 
@@ -287,7 +288,7 @@ def _extend_one_by_one(owner: str, claims: list[Claim]) -> list[Claim]:
 
 
 def _extend(owner: str, claims: list[Claim]) -> list[Claim]:
-    """Extend the leases of claims of one kind. Return the claims that were lost."""
+    """Extend the leases of claims that are all of one kind. Return the claims that were lost."""
     states = claims[0].states
     began_at = time.monotonic()
     expires_at = clock.now() + timedelta(seconds=settings.ADE_LEASE_SECONDS)
@@ -317,7 +318,7 @@ def _change(
     where: Q | None = None,
     values: Data | None = None,
 ) -> Change:
-    """Build the update of a transition. Its effect on the common columns follows from the two statuses."""
+    """Build the update for a transition. The old and new status determine what happens to the columns of `Work`."""
     target = transition.target
     event = replace(event, from_status=origin, to_status=target)
     sets: dict[str, Any] = {"status": target}
@@ -345,7 +346,7 @@ def _change(
 def _new_row(
     states: StateMachine, values: Data, actor: str, message: str, data: Data | None
 ) -> tuple[dict[str, Any], EventDraft]:
-    """Return all columns of a new row, because the database has no defaults, and its creation event."""
+    """Return a new row and its creation event. The row has all columns, because the database has no defaults."""
     clock.keep_measured()
     event = EventDraft(states.created, clock.now(), _signed(actor, None), message, data, to_status=states.initial)
     fields = [field for field in states.model._meta.concrete_fields if not field.primary_key]
@@ -359,7 +360,7 @@ def _signed(actor: str, holder: LeaseHolder | None) -> str:
 
 
 def _write(change: Change) -> bool:
-    # Only the ORM can express a Q, or a value that the database computes.
+    # Only the ORM can express a Q or a value that the database computes.
     orm = change.where is not None or any(hasattr(v, "resolve_expression") for v in change.sets.values())
     writer = portable if orm else _writer()
     return patiently(lambda: writer.change_one(change)) is not None

@@ -27,7 +27,7 @@ T = TypeVar("T", bound=models.Model)
 
 
 class SubjectQuerySet(models.QuerySet[T]):
-    """Refuses to write columns that only the lifecycle writes."""
+    """Refuses to update the columns in `PROTECTED`."""
 
     def update(self, **values: Any) -> int:
         _refuse_protected(self.model, values)
@@ -40,14 +40,15 @@ class SubjectQuerySet(models.QuerySet[T]):
 
 
 class Subject(models.Model):
-    """A row with a history of events."""
+    """A model whose rows each have a history of events."""
 
-    # Incremented by the row's own update, so that its events have neither gaps nor late commits.
+    # The number of the row's last event. The row's own update increments it, so that the numbers have no gaps and their
+    # events are committed in order.
     last_sequence = models.PositiveIntegerField(default=0, editable=False)
-    # The time of its last event. Grows under the same update, so that no event is earlier than the one before it,
-    # whatever the clocks of the writers say. NULL: written before this column existed.
+    # The time of the row's last event. The same update sets it and never moves it back, so that no event is earlier
+    # than its predecessor, whatever the writers' clocks say. NULL: the row is older than this column.
     last_event_at = models.DateTimeField(null=True, blank=True, editable=False)
-    # The time of the last event before the latest batch: no event of the batch is earlier.
+    # The time of the last event before the latest batch. No event of that batch is earlier.
     previous_event_at = models.DateTimeField(null=True, blank=True, editable=False)
 
     class Meta:
@@ -63,11 +64,11 @@ class Subject(models.Model):
 
 
 class Work(Subject):
-    """A row that is claimed, done and finished. Each kind has its own statuses."""
+    """A model whose rows are claimed, done and finished. Each kind of work has its own statuses."""
 
-    # The status in which the work is being done.
+    # The status of a row while its work is being done.
     ACTIVE: ClassVar[str]
-    # The same status if a worker holds the row in it, or None for a kind without claims.
+    # The same as ACTIVE if workers claim this kind of work, otherwise None.
     CLAIMED: ClassVar[str | None]
     TERMINAL: ClassVar[frozenset[str]]
 
@@ -76,9 +77,9 @@ class Work(Subject):
     finished_at = models.DateTimeField(null=True, blank=True, editable=False)
     lease_owner = models.CharField(max_length=200, null=True, blank=True, editable=False)  # noqa: DJ001  # NULL: free
     lease_expires_at = models.DateTimeField(null=True, blank=True, editable=False)
-    # The fence: it grows by one with every claim, so that an earlier claim is never mistaken for a later one.
+    # The fence. Every claim increments it, so that an earlier claim is never mistaken for a later one.
     claim_token = models.PositiveIntegerField(default=0, editable=False)
-    # The child process that does the work, so that recovery can end it when its worker is gone.
+    # The child process that does the work, so that recovery can end it if its worker is gone.
     process = models.JSONField(null=True, blank=True, editable=False)
     failure_type = models.CharField(max_length=40, blank=True, default="")
     error_message = models.TextField(blank=True, default="")
@@ -90,7 +91,7 @@ class Work(Subject):
 def work_constraints(
     name: str, statuses: Iterable[str], *, claimed: str | None, terminal: Iterable[str]
 ) -> list[models.CheckConstraint]:
-    """Return the constraints that hold for every kind of work, named as sentences."""
+    """Return the constraints that every kind of work shares. Their names are sentences."""
     terminal = sorted(terminal)
     held = Q(lease_owner__isnull=False, lease_expires_at__isnull=False)
     free = Q(lease_owner__isnull=True, lease_expires_at__isnull=True)
@@ -128,12 +129,12 @@ def _refuse_protected(model: type[models.Model], names: Iterable[str]) -> None:
 
 class EventQuerySet(models.QuerySet["Event"]):
     def about(self, kind: str, id: int) -> "EventQuerySet":
-        """Filter the history of one row, unordered. It uses an index."""
+        """Filter the events of one row, unordered. The query uses an index."""
         return self.filter(subject_kind=kind, subject_id=id)
 
 
 class Event(models.Model):
-    """One line of the append-only history of a row. It is written in the transaction of the change that it records."""
+    """One line of a row's append-only history, written in the same transaction as the change that it records."""
 
     subject_kind = models.CharField(max_length=16)
     subject_id = models.BigIntegerField()
@@ -144,7 +145,7 @@ class Event(models.Model):
     to_status = models.CharField(max_length=16, blank=True, default="")
     claim_token = models.PositiveIntegerField(default=0)
     actor = models.CharField(max_length=200, blank=True, default="")
-    # The levels of the logging module.
+    # A level of the logging module.
     level = models.PositiveSmallIntegerField(default=20)
     message = models.TextField(blank=True, default="")
     data = models.JSONField(null=True, blank=True)
@@ -161,7 +162,7 @@ class Event(models.Model):
             )
         ]
         indexes = [
-            # They are rare among all events, and a page lists only them.
+            # A page lists only these events, and they are rare.
             models.Index(name="events_late_writes", fields=["-id"], condition=Q(kind="LATE_WRITE_REFUSED"))
         ]
 
@@ -179,7 +180,7 @@ class WorkerQuerySet(SubjectQuerySet["Worker"]):
         return self.filter(stopped_at__isnull=True, heartbeat_at__gte=heard_from_since())
 
     def available(self) -> "WorkerQuerySet":
-        """Filter workers that still claim work."""
+        """Filter live workers that are not draining."""
         return self.alive().filter(drain_requested_at__isnull=True)
 
     def silent(self) -> "WorkerQuerySet":
@@ -194,7 +195,7 @@ class Worker(Subject):
 
     name = models.CharField(max_length=100)
     host = models.CharField(max_length=100)
-    # Kernel boot and pid namespace. Only a process that shares both can interpret the pid.
+    # Identifies the kernel boot and pid namespace. The pid has a meaning only for processes that share both.
     machine = models.CharField(max_length=100)
     pid = models.PositiveIntegerField()
     pid_started = models.BigIntegerField()
@@ -205,9 +206,9 @@ class Worker(Subject):
     heartbeat_at = models.DateTimeField()
     stopped_at = models.DateTimeField(null=True, blank=True)
     doing = models.JSONField(default=list, blank=True)
-    # Weaknesses of its machine: see work/processes/hardening.py.
+    # Security weaknesses of the worker's machine; see work/processes/hardening.py.
     weaknesses = models.JSONField(default=list, db_default=Value([], models.JSONField()), blank=True)
-    # A drain cannot be withdrawn. It is for this boot; the next one claims work again.
+    # A drain request cannot be withdrawn. It applies to this boot only: a restarted worker claims work again.
     drain_requested_at = models.DateTimeField(null=True, blank=True, editable=False)
     drain_requested_by = models.CharField(max_length=200, blank=True, default="", editable=False)
     drain_reason = models.TextField(blank=True, default="", editable=False)

@@ -13,13 +13,13 @@ REMIND_SECONDS = 60.0
 log = structlog.get_logger(__name__)
 
 _lock = Lock()
-# A time of the monotonic clock. None while no outage is known.
+# When the outage began, by the monotonic clock. None while no outage is known.
 _away_since: float | None = None
 _logged_at = 0.0
 
 
 def is_outage(error: BaseException) -> bool:
-    """Return whether the error means that the database is unavailable. Log the start, and then once a minute."""
+    """Return whether the error means that the database is unavailable. Log the outage at its start and every minute."""
     global _away_since, _logged_at
     if not isinstance(error, Error) or is_contention(error) or _answers():
         return False
@@ -35,9 +35,9 @@ def is_outage(error: BaseException) -> bool:
 
 
 def record_answer() -> None:
-    """Record that the database has answered."""
+    """Record that the database has answered. Log the end of the outage if there was one."""
     global _away_since
-    # Check without the lock first: there is nearly always no outage, and then no thread should wait.
+    # Check without the lock first. There is hardly ever an outage, and without one no thread should wait for the lock.
     if _away_since is None:
         return
     with _lock:
@@ -47,5 +47,5 @@ def record_answer() -> None:
 
 
 def _answers() -> bool:
-    # After a failed connect Django has no connection object. An existing one may be dead.
+    # After a failed connect, Django has no connection object. If there is one, it may be dead.
     return connection.connection is not None and connection.is_usable()

@@ -1,6 +1,6 @@
 """Deletes expired rows in batches, each in a short transaction of its own.
 
-If a process dies, only its current batch is lost; the next one starts again with the oldest rows.
+If a process dies, only its current batch is rolled back. The next process starts again with the oldest rows.
 """
 
 import time
@@ -19,12 +19,13 @@ from django.db.models import Count, Min, Model, Q, QuerySet
 from work import clock
 from work.sql.contention import Contended, is_contention, patiently
 
-# The target duration of a transaction; others that want the same rows wait for it.
+# The target duration of a batch's transaction, because other transactions that want the same rows wait for it.
 BATCH_SECONDS = 0.1
-# Without row locks all other writers wait, so they get as much time to themselves afterwards.
+# The target duration on a database without row locks. There all other writers wait, so each batch is followed by a
+# pause of the same length in which they can write.
 ALONE_SECONDS = 0.05
 FEWEST, FIRST, MOST = 10, 100, 500
-# The maximum number of dependent rows in a batch. A single row may have more.
+# The maximum total weight of a batch, which is its number of dependent rows. A batch of one row may have more.
 HEAVIEST = 5000
 SHORTEST_REST = 0.02
 
@@ -37,13 +38,13 @@ class Due:
 
     rows: int = 0
     oldest: datetime | None = None
-    # Rows of that age that stay because something needs them.
+    # Rows that are just as old but stay because something needs them.
     kept: int = 0
 
 
 @dataclass(frozen=True)
 class Batch:
-    """Number of deleted rows per table in one transaction, and its duration."""
+    """The result of one transaction: the number of deleted rows per table, and its duration."""
 
     gone: Mapping[str, int]
     seconds: float = 0.0
@@ -51,12 +52,12 @@ class Batch:
 
 @dataclass(frozen=True)
 class Policy:
-    # The name of the table in messages.
+    # The name that messages use for the table.
     name: str
-    # The retention period in words; "off" to keep rows forever.
+    # Returns the retention period in words, or "off" if rows are kept forever.
     keeps: Callable[[], str]
     due: Callable[[], Due]
-    # Deletes on behalf of this actor, one transaction per item.
+    # Given the actor to record, deletes the rows that are due. Each item is one transaction.
     purge: Callable[[str], Iterator[Batch]]
 
 
@@ -69,19 +70,19 @@ def in_words(days: int | None) -> str:
 
 
 def due_of(rows: "QuerySet[Any]", kept: "QuerySet[Any]", moment: str) -> Due:
-    """Count the expired `rows`; of these, `kept` stay."""
+    """Count the expired `rows`. `kept` is the part of them that stays."""
     totals = rows.aggregate(rows=Count("pk"), oldest=Min(moment))
     kept_rows = kept.count()
     return Due(totals["rows"] - kept_rows, totals["oldest"], kept_rows)
 
 
 def lock(rows: "QuerySet[Any]") -> "QuerySet[Any]":
-    """Lock rows against new references, skipping rows that other transactions hold."""
+    """Lock rows so that no new references to them can be made. Skip rows that other transactions have locked."""
     return rows.select_for_update(skip_locked=connection.features.has_select_for_update_skip_locked)
 
 
 def delete(model: type[Model], ids: Sequence[int]) -> int:
-    """Delete in one statement, without Django's collector. The database refuses rows that others refer to."""
+    """Delete rows in one statement, without Django's collector. The database refuses if other rows refer to them."""
     if model._meta.label not in settings.PURGE_ALLOWED:
         raise TypeError(f"rows of {model._meta.label} are not deleted: it is not in PURGE_ALLOWED")
     return model._base_manager.filter(pk__in=ids)._raw_delete(connection.alias) if ids else 0
@@ -90,11 +91,12 @@ def delete(model: type[Model], ids: Sequence[int]) -> int:
 def in_batches(
     rows: "QuerySet[Any]", purge: Callable[[list[int]], Mapping[str, int]], *, moment: str = "", weight: str = ""
 ) -> Iterator[Batch]:
-    """Purge the rows oldest first by `moment`, which needs an index together with the id, or by id alone.
+    """Purge the rows, oldest first by `moment`, or by id alone. `moment` needs an index together with the id.
 
-    `purge` runs in a transaction and must check again which of the given rows may go.
+    `purge` runs in a transaction and must check again which of the given rows may be deleted. `weight` names the column
+    with a row's number of dependent rows.
     """
-    # On SQLite a writer locks out all others.
+    # On SQLite one writer locks out all other writers.
     is_alone = not connection.features.has_select_for_update
     limit = ALONE_SECONDS if is_alone else BATCH_SECONDS
     size = FIRST
@@ -102,7 +104,7 @@ def in_batches(
     page = rows = rows.order_by(*order).values_list(*order, *([weight] if weight else []))
     while batch := list(page[:size]):
         if weight:
-            # The first rows whose total weight is within the limit, and at least one.
+            # Keep the first rows whose total weight is within the limit, but at least one row.
             sums = accumulate(row[-1] for row in batch)
             batch = batch[: max(1, sum(total <= HEAVIEST for total in sums))]
         began_at = time.monotonic()
@@ -122,7 +124,8 @@ def _purge_unless_contended(purge: Callable[[list[int]], Mapping[str, int]], ids
     try:
         return patiently(lambda: purge(ids))
     except Exception as error:
-        # Another transaction holds some of the rows. They have their turn next time, and must not stop the others.
+        # Another transaction has locked some of the rows. This batch is tried again at the next run. Go on with the
+        # other batches until then.
         if not isinstance(error, Contended) and not is_contention(error):
             raise
         log.info("retention.contended", first=ids[0], last=ids[-1], error=" ".join(str(error).split()))
@@ -133,5 +136,5 @@ def _after(moment: str, last: Sequence[Any]) -> Q:
     if not moment:
         return Q(pk__gt=last[0])
     at, id = last[:2]
-    # The last condition is redundant; it lets the database use the index.
+    # The last condition is redundant, but with it the database can use the index.
     return (Q(**{f"{moment}__gt": at}) | Q(**{moment: at, "pk__gt": id})) & Q(**{f"{moment}__gte": at})

@@ -1,6 +1,6 @@
-"""Recovers what lost workers left, by the rule of its kind, and leaves a receipt.
+"""Recovers the rows that lost workers left, by the rule of each kind of work, and writes a receipt to their history.
 
-Every worker does this at its start and at every tick, so recovery needs no schedule, queue or other process.
+Every worker does this when it starts and at every tick, so recovery needs no schedule, queue or other process.
 """
 
 from collections.abc import Iterable, Iterator
@@ -23,16 +23,17 @@ if TYPE_CHECKING:
     from work.work_types import WorkType
 
 RECEIPT = "RECOVERED"
-# The rules by which a row is found. The messages of receipts contain them.
+# The rules by which a lost claim is found. They appear in the messages of receipts.
 EXPIRED = "the lease of its worker expired"
 EARLIER_BOOT = "an earlier boot of its worker left it behind"
 STOPPED = "its worker was stopped"
 OVER_BUDGET = "it exceeded its time limit"
-# Rows per query. The next query starts after the last row, so rows that cannot be moved do not hide others.
+# Rows per query. Each query starts after the last row of the previous one, so rows that cannot be moved do not hide
+# other rows.
 PAGE = 100
-# Recovery must not hang: a statement that takes longer has met a lock, and the next tick tries again.
+# Recovery must not hang. A statement that takes longer is waiting for a lock, and the next tick tries again.
 STATEMENT_TIMEOUT_MS = 5000
-# How long an engine that outlived its worker may take to end by itself.
+# How long a child process that has outlived its worker may take to end after SIGTERM.
 GRACE_SECONDS = 1.0
 
 log = structlog.get_logger(__name__)
@@ -40,7 +41,7 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True)
 class LostClaim:
-    """A claimed row whose worker is gone, as it was when it was found."""
+    """A claimed row whose worker is gone, as recovery found it."""
 
     states: StateMachine
     id: int
@@ -52,7 +53,7 @@ class LostClaim:
 
     @property
     def losses(self) -> int:
-        """Return by how much the row's count of losses grows. The work itself may have killed its worker."""
+        """By how much to increase the row's count of lost workers, which exists because work may kill its worker."""
         return 0 if self.rule == STOPPED else 1
 
     @property
@@ -61,8 +62,8 @@ class LostClaim:
 
     @property
     def fence(self) -> dict[str, Any]:
-        """Conditions that the row must still meet."""
-        # A lease that was renewed since we saw it expired is not ours to end.
+        """The conditions that the row must still meet."""
+        # If the lease was renewed after we found it expired, the claim is not ours to end.
         unchanged = {"lease_expires_at": self.lease_expires_at} if self.rule == EXPIRED else {}
         return {**self.holder.fence, **unchanged}
 
@@ -77,9 +78,9 @@ class LostClaim:
 
 
 def rescue_expired(kinds: Iterable["WorkType"], by: str) -> int:
-    """Recover all rows whose lease has expired or that are over their budget. Return how many were moved."""
+    """Recover all rows whose lease has expired or that are over their time limit. Return how many were moved."""
     if clock.jumped_within(settings.ADE_LEASE_SECONDS):
-        # A clock was set. Leases of live workers may look expired until they are renewed.
+        # A clock was set. Until live workers renew their leases, these may look expired.
         return 0
     moved = 0
     for kind in kinds:
@@ -88,7 +89,7 @@ def rescue_expired(kinds: Iterable["WorkType"], by: str) -> int:
         except Exception as error:
             if outages.is_outage(error) or (connection.connection is not None and not connection.is_usable()):
                 raise
-            # The database answers: the other kinds must not wait until this one is repaired.
+            # The database answers, so go on: the other kinds must not wait until this kind's defect is repaired.
             log.exception("recovery.kind_failed", kind=kind.name)
     return moved
 
@@ -96,7 +97,7 @@ def rescue_expired(kinds: Iterable["WorkType"], by: str) -> int:
 def _rescue_kind(kind: "WorkType", by: str) -> int:
     moved = _rescue_rows(kind, models.Q(lease_expires_at__lte=clock.now()), EXPIRED, by)
     if kind.budget:
-        # The holder ends its own work in time; this is for a holder that does not.
+        # A working holder ends its own work in time. This is for a holder that does not.
         slack = settings.ADE_LEASE_SECONDS
         latest = clock.now() - timedelta(seconds=getattr(settings, kind.budget) + slack)
         moved += _rescue_rows(kind, models.Q(started_at__lt=latest), OVER_BUDGET, by)
@@ -104,13 +105,13 @@ def _rescue_kind(kind: "WorkType", by: str) -> int:
 
 
 def rescue_owned_by(kinds: Iterable["WorkType"], owners: Iterable[str], rule: str, by: str) -> int:
-    """Recover all rows of these owners without waiting for leases, because the owners are known to be gone."""
+    """Recover all rows of these owners at once: they are known to be gone, so their leases need not expire first."""
     held = models.Q(lease_owner__in=list(owners))
     return sum(_rescue_rows(kind, held, rule, by) for kind in kinds)
 
 
 def release(kind: "WorkType", claim: Claim, by: str) -> bool:
-    """Give up a claim of this worker itself. Return False if the row has changed."""
+    """Give up a claim of this worker itself. Return False if the row has changed or its kind cannot be recovered."""
     row = kind.states.rows.filter(pk=claim.id).values("lease_expires_at", "process").first()
     if row is None or kind.rescue is None:
         return False
@@ -130,7 +131,7 @@ def _rescue_rows(kind: "WorkType", lost: models.Q, rule: str, by: str) -> int:
         try:
             moved += _rescue_one(kind, claim)
         except Exception as error:
-            # This row gets another try at the next tick; the others must not wait for it, whatever the error is.
+            # This row gets another try at the next tick. The other rows must not wait for it, whatever the error is.
             log.warning("recovery.failed", kind=kind.name, id=claim.id, error=repr(error).strip())
     return moved
 
@@ -153,8 +154,8 @@ def _rescue_one(kind: "WorkType", claim: LostClaim) -> bool:
         return False
     outcome = "none recorded"
     if claim.process is not None:
-        # End the child process before the row can be claimed again: the claim excludes others, the process does not. A
-        # worker that gives work back has already ended it and waited for it.
+        # End the child process before the row can be claimed again: only a claim keeps other workers out, a running
+        # process does not. A worker that gives work back has already ended its child and waited for it.
         grace = 0.0 if claim.rule == STOPPED else GRACE_SECONDS
         outcome = end_recorded(ProcessId.from_json(claim.process), grace)
     with transaction.atomic():

@@ -1,4 +1,4 @@
-"""Checks whether the database has all migrations of this code, waits until it does, and refuses one that never will."""
+"""Checks whether the database has all migrations of this code, waits for them, and refuses a database of ADE 0.1."""
 
 import time
 from collections.abc import Container
@@ -13,7 +13,7 @@ from django.utils.text import capfirst
 from work import outages
 
 LOOK_SECONDS = 1.0
-# 0.2 started again with one migration per app. A database of 0.1 has the first without the second.
+# ADE 0.2 started over with one migration per app. A database of ADE 0.1 has migration OLD but not migration NEW.
 OLD, NEW = ("documents", "0001_initial"), ("workspaces", "0001_initial")
 TOO_OLD = "the database was created by ADE 0.1 and cannot be upgraded"
 ADVICE = "set DATABASE_URL to a new, empty database, or use the version that created it"
@@ -23,7 +23,7 @@ log = structlog.get_logger(__name__)
 
 
 def missing_migrations() -> str:
-    """Return what is missing in words, or an empty string. Raises the database's errors."""
+    """Return a message about missing migrations, or an empty string. The database's errors are not caught."""
     executor = MigrationExecutor(connection)
     if is_too_old(executor.loader.applied_migrations):
         return REFUSAL
@@ -38,7 +38,7 @@ def is_too_old(applied: Container[tuple[str, str]]) -> bool:
 
 
 def await_schema() -> None:
-    """Wait for a database that starts later than the worker, or is migrated later.
+    """Wait until the database is available and migrated, which may happen only after the worker has started.
 
     Raise CommandError after ADE_DATABASE_WAIT_SECONDS, or at once if waiting cannot help.
     """

@@ -1,4 +1,4 @@
-"""The types in which a kind of work declares its state machine."""
+"""The types with which each app declares the state machines of its rows."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ from django.db.models import QuerySet
 
 from work.models import Subject, Work
 
-# Event kind -> meaning, for everything that workers claim.
+# Event kind -> meaning, for every kind of work that workers claim.
 CLAIM_EVENTS = {
     "RECOVERED": (
         "The receipt of recovery: the claim that was found, when its lease expired, the last heartbeat of its worker,"
@@ -42,17 +42,18 @@ class Transition:
 
 @dataclass(frozen=True)
 class StateMachine:
-    """The state machine of one kind: a table of verb -> transition."""
+    """The state machine of one kind of row: a mapping of verb -> transition."""
 
     kind: str
     model: type[Subject]
     table: Mapping[str, Transition]
-    # The status of a new row, and the event for its creation.
+    # The status of a new row, and the kind of the event that records its creation.
     initial: str
     created: str
-    # The event that replaces all others when a row's history is pruned. Such models have `pruned_at`.
+    # The kind of the event that replaces all others when a row's history is pruned, or "" if it never is. A model that
+    # can be pruned has `pruned_at`.
     pruned: str = ""
-    # Event kind -> meaning, also of the kinds that no transition writes. `OF_CLAIMS` has the rest.
+    # Event kind -> meaning, including events that no transition writes. `CLAIM_EVENTS` has the events of claims.
     events: Mapping[str, str] = field(default_factory=dict)
 
     def __getitem__(self, verb: str) -> Transition:
@@ -63,7 +64,7 @@ class StateMachine:
 
     @property
     def rows(self) -> "QuerySet[Any]":
-        """Return all rows, untyped: kinds share only the columns of Work."""
+        """All rows. The type is `Any` because different kinds share only their base columns."""
         return self.model._base_manager.all()
 
     @property

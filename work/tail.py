@@ -1,9 +1,9 @@
-"""Follows the event table by primary key. Each event is returned once, in the order of ids, but late commits come late.
+"""Follows the event table by primary key. Returns each event once, in the order of ids except for late commits.
 
-An id is taken when an event is written, but the event is visible only after its transaction commits. So higher ids may
-become visible before lower ones, and "everything after the last id" would lose events. A position therefore remembers
-the gaps, and reads them again until no transaction can fill them. An event that is rolled back never comes, and is not
-waited for.
+An event gets its id when it is written, but becomes visible only when its transaction commits. So higher ids may become
+visible before lower ones, and reading "everything after the last id" would lose events. A position therefore remembers
+the gaps between the ids that it has seen, and the reader looks at them again until no transaction can fill them. So it
+does not wait for events that were rolled back.
 """
 
 import re
@@ -22,15 +22,16 @@ from work.models import Event
 from work.sql import statements
 
 BATCH = 500
-# PostgreSQL reports which transactions are open. For other databases ADE relies on its own transactions taking less
-# than a second: they write a batch of rows and wait for nothing outside.
+# PostgreSQL reports which transactions are open. For other databases, a gap is given up after this time: ADE's own
+# transactions take less than a second, because they write a batch of rows and wait for nothing outside the database.
 OPEN_AT_MOST_SECONDS = 60.0
-# A new reader looks this far below the newest event for gaps. Ids are taken in sequence, so an older gap would need
-# this many events to be written while one transaction is open.
+# A new reader looks for gaps this far below the newest id. Ids are given out in sequence, so a gap further below could
+# be filled only if this many events had been written while one transaction was open.
 WINDOW = 10_000
-# The limit in memory. Gaps pile up only from rollbacks while another transaction stays open.
+# The maximum number of gaps in memory. They pile up only if transactions roll back while another one stays open.
 MOST_GAPS = 1000
-# The limit in an HTTP header. A reader that resumes from a shortened text reads some events again and misses none.
+# The maximum number of gaps in an HTTP header. A reader that resumes from a shortened text reads some events twice, but
+# misses none.
 GAPS_IN_TEXT = 50
 _TEXT = re.compile(r"(\d{1,18})(?::(\d{1,18}(?:-\d{1,18})?(?:,\d{1,18}(?:-\d{1,18})?)*))?", re.ASCII)
 _TEXT_CHARACTERS = 20 + GAPS_IN_TEXT * 40
@@ -39,8 +40,6 @@ log = structlog.get_logger(__name__)
 
 
 class EventRow(NamedTuple):
-    """One event, as a tuple of values."""
-
     id: int
     subject_kind: str
     subject_id: int
@@ -65,7 +64,7 @@ class Position:
 
     @classmethod
     def now(cls) -> "Position":
-        """Return the position after which everything comes that commits from now on."""
+        """Return the position from which a reader gets every event that commits from now on."""
         if connection.vendor == "sqlite":
             return cls(newest())
         rows = statements.rows(
@@ -88,7 +87,7 @@ class Position:
         ranges = [part.partition("-") for part in (match[2] or "").split(",") if part]
         gaps = tuple((int(first), int(last or first)) for first, _, last in ranges)
         bounds = [bound for gap in gaps for bound in gap]
-        # The ends of a gap may be equal; two gaps never touch.
+        # The two ends of a gap may be equal, but two gaps never touch.
         ascending = all(low <= high if n % 2 == 0 else low < high for n, (low, high) in enumerate(pairwise(bounds)))
         if not ascending or len(gaps) > GAPS_IN_TEXT or (bounds and bounds[-1] >= int(match[1])):
             raise ValueError("The gaps of a position must be in order, and below it.")
@@ -102,7 +101,7 @@ class Position:
 
     @property
     def floor(self) -> int:
-        """The id up to which nothing is read again."""
+        """The id up to which everything has been read for good."""
         return self.gaps[0][0] - 1 if self.gaps else self.last
 
     def __contains__(self, id: int) -> bool:
@@ -110,7 +109,7 @@ class Position:
         return id <= self.last and not any(first <= id <= last for first, last in self.gaps)
 
     def after(self, id: int) -> "Position":
-        """Return the position once this event has been read too."""
+        """Return the position that follows once this event has been read too."""
         if id > self.last:
             return Position(id, (*self.gaps, (self.last + 1, id - 1)) if id > self.last + 1 else self.gaps)
         return Position(self.last, tuple(rest for gap in self.gaps for rest in _without(gap, id)))
@@ -121,21 +120,21 @@ class _Gap:
     first: int
     last: int
     noticed_at: float
-    # Only transactions with a number below this can fill the gap. None until the first look after it was noticed.
+    # Only transactions with a number below this can fill the gap. None until the first read after it was noticed.
     below: int | None = None
 
 
 class _Snapshot(NamedTuple):
     newest: int
-    # The number of the oldest open transaction, and a number above all open transactions.
+    # The number of the oldest open transaction, and a number above the numbers of all open transactions.
     oldest: int | None = None
     next: int | None = None
 
 
 class Tail:
-    """Reads new events; call it repeatedly, from one thread, outside of transactions.
+    """Reads new events. Call `read` repeatedly, from one thread and outside transactions.
 
-    It costs one cheap statement if there is nothing new. Events of one row come in the order of their sequence.
+    A read that finds nothing new costs one cheap statement. The events of one row come in the order of their sequence.
     """
 
     def __init__(self, position: Position) -> None:
@@ -144,23 +143,23 @@ class Tail:
 
     @property
     def position(self) -> Position:
-        """The position after what was read."""
+        """The position after all events that have been read."""
         return Position(self._last, tuple((gap.first, gap.last) for gap in self._gaps))
 
     def read(self, limit: int = BATCH) -> list[EventRow]:
-        """Return the new events, late ones first. At most twice `limit`."""
+        """Return at most `limit` late events, and then at most `limit` new ones."""
         if not self._gaps and newest() <= self._last:
             return []
         snapshot = _take_snapshot(numbered=any(gap.below is None for gap in self._gaps))
         self._gaps = [replace(gap, below=snapshot.next) if gap.below is None else gap for gap in self._gaps]
         new = _read(Q(id__gt=self._last), limit) if snapshot.newest > self._last else []
-        # Read after the new ones: everything that committed before one of those is visible now.
+        # Read the late events after the new ones: whatever committed before a new event is certain to be visible now.
         late = _read(_within(self._gaps), limit) if self._gaps else []
         for event in late:
             rests = [(gap, rest) for gap in self._gaps for rest in _without((gap.first, gap.last), event.id)]
             self._gaps = [replace(gap, first=first, last=last) for gap, (first, last) in rests]
         if len(late) == limit:
-            # More late events may be left, and they come before the new ones.
+            # More late events may be left, and they must be returned before the new ones.
             return late
         self._gaps = [gap for gap in self._gaps if not _is_settled(gap, snapshot)]
         now = time.monotonic()
@@ -179,21 +178,21 @@ def newest() -> int:
 
 
 def _is_settled(gap: _Gap, snapshot: _Snapshot) -> bool:
-    """Return whether no transaction can fill the gap. Call it after reading the events of that snapshot."""
+    """Return whether no transaction can fill the gap any more. Call this after reading the events of the snapshot."""
     if connection.vendor == "sqlite":
-        # One writer at a time, and a rollback returns its ids.
+        # SQLite has one writer at a time, and a rollback gives its ids back.
         return True
     if snapshot.oldest is None:
         return time.monotonic() - gap.noticed_at > OPEN_AT_MOST_SECONDS
-    # An event is written after the row that it is about, so its transaction has a number before it takes the event id.
+    # A transaction writes the row before the event about it, so it has a number before it takes the event's id.
     return gap.below is not None and snapshot.oldest >= gap.below
 
 
 def _take_snapshot(*, numbered: bool) -> _Snapshot:
     if connection.vendor != "postgresql":
         return _Snapshot(newest())
-    # Reading the number assigns one, so do it only when needed. The highest number of a snapshot would not do, because
-    # open transactions may have higher ones.
+    # Asking for the current number uses one up, so do it only when needed. The highest number in the snapshot would not
+    # do, because open transactions may have higher numbers.
     next_number = "pg_current_xact_id()::text::bigint" if numbered else "NULL"
     oldest = "pg_snapshot_xmin(pg_current_snapshot())::text::bigint"
     row = statements.one(f"SELECT (SELECT max(id) FROM events), {oldest}, {next_number}", [])  # noqa: S608  # constants

@@ -1,4 +1,4 @@
-"""Worker threads that survive every error. A worker whose recovery thread died of a defect is worse than none."""
+"""Threads of a worker that survive every error. A worker whose recovery thread has died is worse than no worker."""
 
 from threading import Event as Flag
 from threading import Thread
@@ -9,7 +9,7 @@ from django.db import DatabaseError, connection
 
 from work import outages
 
-# The pause after the first failure. It doubles up to one tick.
+# The pause after the first failure. It doubles with each further failure, up to one tick.
 FIRST_PAUSE_SECONDS = 0.2
 
 log = structlog.get_logger(__name__)
@@ -17,7 +17,7 @@ log = structlog.get_logger(__name__)
 
 class SteadyThread(Thread):
     def __init__(self, name: str, stopping: Flag) -> None:
-        # A daemon thread: one that hangs must not keep the worker from exiting.
+        # A daemon thread, so that it cannot keep the worker from exiting if it hangs.
         super().__init__(name=name, daemon=True)
         self.stopping = stopping
 
@@ -27,7 +27,7 @@ class SteadyThread(Thread):
             try:
                 self.do_round()
                 pause = FIRST_PAUSE_SECONDS
-            # SystemExit too: code that calls sys.exit() in a thread was written for a program of its own.
+            # SystemExit too: the work may run code that was written as a program and calls sys.exit().
             except (Exception, SystemExit) as error:
                 if outages.is_outage(error):
                     pass
@@ -41,5 +41,5 @@ class SteadyThread(Thread):
         connection.close()
 
     def do_round(self) -> None:
-        """Do one round, including the wait for the next."""
+        """Do one round of work, including the wait for the next round."""
         raise NotImplementedError

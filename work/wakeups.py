@@ -1,4 +1,4 @@
-"""Wakes workers before their next tick when there is work. Only speed depends on it."""
+"""Wakes workers before their next tick when there is work. A lost wake-up only costs time: the tick finds the work."""
 
 import time
 from collections.abc import Callable
@@ -9,14 +9,14 @@ from django.db import connection
 from work.sql import returning
 from work.threads import SteadyThread
 
-# SQLite has no notifications, but a number that changes with every commit and costs microseconds to read.
+# SQLite has no notifications, but it has a number that changes with every commit and takes microseconds to read.
 SQLITE_LOOK_SECONDS = 0.05
-# How long a listener waits at a time, and so how long a stop may have to wait for it.
+# How long a listener waits at a time. Stopping the worker may take this long.
 LISTEN_SECONDS = 0.5
 
 
 def ring(topic: str) -> None:
-    """Notify workers. Inside a transaction this takes effect at its commit."""
+    """Notify workers. Inside a transaction, they are notified when it commits."""
     returning.ring(topic)
 
 

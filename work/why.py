@@ -1,7 +1,7 @@
 """Explains why a row is waiting. The answer consists of gates, each of which blocks a queued row or lets it pass.
 
-This module has the gates of all kinds of work: a live worker and a free thread. Each app adds its own gates, with the
-same conditions as its claim.
+This module has the two gates that all kinds of work share: a live worker and a free thread. Each app adds its own
+gates, which check the same conditions as its claim.
 """
 
 from collections import Counter
@@ -19,10 +19,10 @@ from work.sql import compiled
 from work.sql.compiled import Query
 from work.state_machine import StateMachine
 
-# Returns which of these rows the user may know about.
+# Given the ids of rows, returns the ids that the user may know about.
 Names = Callable[[Sequence[int]], Set[int]]
 
-# No reader needs the exact number, and the queue may be long.
+# Counting stops here: the queue may be long, and no reader needs the exact number.
 MOST_COUNTED = 1000
 MOST_NAMED = 5
 
@@ -33,7 +33,7 @@ class Gate:
     holds: bool
     # `message` is for people, `data` for programs.
     message: str
-    # What or who it waits for: "run 12", "build 3", or a worker.
+    # What the row waits for: "run 12", "build 3" or a worker's owner name.
     holder: str = ""
     since: datetime | None = None
     data: Mapping[str, Any] = field(default_factory=dict)
@@ -56,7 +56,7 @@ class Explanation:
     status: str
     outcome: str
     message: str
-    # In the order in which a person would check them. Empty for a row that is not queued.
+    # The gates, in the order in which a person would check them. Empty for a row that is not queued.
     gates: tuple[Gate, ...] = ()
 
     @property
@@ -64,7 +64,7 @@ class Explanation:
         return [gate for gate in self.gates if gate.holds]
 
     def reason(self) -> str:
-        """Return why it is blocked, in one sentence, for a row that waits for this one."""
+        """Return in one sentence why this row is blocked. Another row that waits for it shows this as its reason."""
         return self.holding[0].message if self.holding else self.message
 
     def to_json(self) -> dict[str, Any]:
@@ -81,7 +81,7 @@ class Explanation:
 
 @dataclass(frozen=True)
 class LiveWorkers:
-    """The live workers, queried once for all gates of an answer."""
+    """The live workers, queried once for all gates of one answer."""
 
     workers: tuple[Worker, ...]
 
@@ -90,13 +90,13 @@ class LiveWorkers:
         return cls(tuple(Worker.objects.alive().order_by("id")))
 
     def slots(self, kind: str) -> "Counter[str]":
-        """Return owner -> number of threads for this kind, for workers that have any and take work."""
+        """Return owner -> number of threads for this kind of work. Draining workers are left out."""
         return Counter(
             {worker.owner: worker.lanes[kind] for worker in self._with_threads(kind) if not worker.is_draining}
         )
 
     def draining(self, kind: str) -> list[Worker]:
-        """Return the draining workers with threads for this kind, the latest request last."""
+        """Return the draining workers with threads for this kind of work, the latest drain request last."""
         draining = [worker for worker in self._with_threads(kind) if worker.is_draining]
         return sorted(draining, key=lambda worker: (worker.drain_requested_at or clock.now(), worker.pk))
 
@@ -113,10 +113,10 @@ def of_queued(states: StateMachine, id: int, gates: Iterable[Gate]) -> Explanati
 
 
 def of_others(states: StateMachine, row: Work, status: str, outcome: str) -> Explanation:
-    """Explain a row that is not queued, and so does not wait."""
+    """Explain a row that does not wait because it is not queued."""
     name = f"{states.model._meta.verbose_name} {row.pk}"
     if status == states.initial:
-        # It was queued again between two queries.
+        # The row was queued again between two queries.
         message = f"{name} has just been queued. Try again."
     elif row.finished_at:
         message = f"{name} ended {at(row.finished_at)}: {outcome.replace('_', ' ')}."
@@ -126,7 +126,7 @@ def of_others(states: StateMachine, row: Work, status: str, outcome: str) -> Exp
 
 
 def of_worker(crew: LiveWorkers, states: StateMachine) -> Gate:
-    """Return the gate for a live worker that does this kind of work."""
+    """Return the gate that lets a row pass if a live worker takes this kind of work."""
     many = str(states.model._meta.verbose_name_plural)
     alive, available, draining = len(crew.workers), len(crew.slots(states.kind)), crew.draining(states.kind)
     data = {"alive": alive, "with_slots": available, "draining": len(draining)}
@@ -153,7 +153,10 @@ def of_worker(crew: LiveWorkers, states: StateMachine) -> Gate:
 
 
 def of_capacity(crew: LiveWorkers, states: StateMachine, ahead: int, names: Names | None = None) -> Gate:
-    """Return the gate for a free thread that no earlier row will take. Without `names` all rows may be named."""
+    """Return the gate that lets a row pass if a thread is free and no earlier row will take it.
+
+    Without `names` the user may know about all rows.
+    """
     slots = crew.slots(states.kind)
     rows = [row for row in _at_work(states) if row.lease_owner in slots] if slots else []
     free = sum((slots - Counter(str(row.lease_owner) for row in rows)).values())
@@ -192,7 +195,7 @@ def are_ahead(states: StateMachine, ahead: int) -> str:
 
 
 def count(query: Query, *arguments: Any) -> int:
-    """Count the rows of a query that is bounded by `counted`."""
+    """Count the rows of a query that `counted` has limited."""
     return len(compiled.rows(query, *arguments))
 
 
@@ -205,12 +208,12 @@ def at(moment: datetime) -> str:
 
 
 def by(owner: str | None, since: datetime | None) -> str:
-    """Say who holds a row, or held it a moment ago."""
+    """Return the phrase that says who holds a row or asked for something, and since when."""
     return f"by {owner or '(unknown)'}" + (f" at {since:%Y-%m-%d %H:%M:%S}" if since else "")
 
 
 def _at_work(states: StateMachine) -> list[Work]:
-    """Return all claimed rows, longest first."""
+    """Return the claimed rows, the longest claimed first."""
     ids = [id for (id,) in compiled.rows(_claimed(states.model))]
     rows = states.rows.filter(pk__in=ids, status=states.claimed).only("lease_owner", "started_at") if ids else []
     now = clock.now()
@@ -219,7 +222,7 @@ def _at_work(states: StateMachine) -> list[Work]:
 
 @cache
 def _claimed(model: Any) -> Query:
-    # Always the same function for each model, because it is the key of the compiled SQL.
+    # Cached because the function is the key of the compiled SQL: it must be the same object for each model.
     return lambda: counted(model._base_manager.filter(status=model.CLAIMED))
 
 

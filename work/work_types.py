@@ -1,6 +1,6 @@
-"""The kinds of work of this installation.
+"""The work types of this installation.
 
-`settings.WORK_TYPES` names them by dotted path, so that the kernel does not import what it runs.
+`settings.WORK_TYPES` names them by dotted path, so that this package need not import the apps whose work it does.
 """
 
 from collections.abc import Callable, Iterator
@@ -18,29 +18,30 @@ from work.state_machine import StateMachine
 
 @dataclass(frozen=True)
 class PeriodicTask:
-    """A periodic task of every worker. It is called with the worker's owner name."""
+    """A periodic task of every worker. `do` takes the worker's owner name. A true result wakes a worker thread."""
 
     do: Callable[[str], object]
-    # The number of ticks from one call to the next.
+    # The number of ticks between two calls.
     every: int = 1
-    # If False, the task runs only at its ticks.
+    # Whether the task also runs when the housekeeping thread is woken between ticks.
     when_rung: bool = True
 
 
 @dataclass(frozen=True)
 class Handler:
-    """The handler of one kind of work. A number of worker threads each claim, do and finish one row after another."""
+    """How worker threads claim, do and finish one kind of work. Each thread handles one row after another."""
 
     # The name of the setting with the number of threads.
     concurrency_setting: str
     claim: Callable[[str], Claim | None]
-    # Does the work and returns its result, or raises. It knows nothing of statuses, leases and attempts.
+    # Does the work and returns its result, or raises. It knows nothing about statuses, leases and attempts.
     do: Callable[[Claim], Any]
-    # How work ends: each is a verb of the app's lifecycle.
+    # Record how the work ended. Each is a verb of the app's lifecycle.
     succeed: Callable[[Claim, Any], object]
     fail: Callable[[Claim, BaseException], object]
     stop: Callable[[Claim], object] | None = None
-    # Expected failures of the work itself. Any other exception is a defect of ADE and is logged with its traceback.
+    # Exceptions by which the work itself may fail. Any other exception is a defect of ADE and is logged with its
+    # traceback.
     expected: tuple[type[Exception], ...] = ()
 
 
@@ -48,12 +49,12 @@ class Handler:
 class WorkType:
     states: StateMachine
     handler: Handler | None = None
-    # Recovers a row whose worker is gone. Returns the verb that it used, or None if the row had changed.
+    # Recovers a row whose worker is gone. Returns the verb that was used, or None if the row had changed.
     rescue: Callable[[LostClaim], str | None] | None = None
-    # The name of the setting with the maximum duration, which holds for a live worker too.
+    # The name of the setting with the time limit. Recovery ends longer work even if its worker is alive.
     budget: str | None = None
     periodic_tasks: tuple[PeriodicTask, ...] = ()
-    # Further topics that wake its periodic tasks and its threads.
+    # Further wake-up topics that wake the periodic tasks and threads of this work type.
     wakes_on: tuple[str, ...] = ()
 
     @property
@@ -70,7 +71,7 @@ def work_type_named(name: str) -> WorkType:
 
 
 def other_subjects() -> Iterator[StateMachine]:
-    """Yield rows that have a history but are no kind of work."""
+    """Return the state machines of rows that have a history but are not work."""
     return iter(_import_all(tuple(settings.WORK_SUBJECTS)))
 
 

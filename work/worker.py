@@ -1,4 +1,4 @@
-"""The process that claims and does work. The web process never does."""
+"""The worker: the process that claims and does work. The web process never does any."""
 
 import os
 import signal
@@ -22,18 +22,18 @@ from work.sql.contention import Contended
 from work.work_types import WorkType, all_work_types
 from work.worker_thread import Bell, WorkerThread
 
-# How often a drain checks for the end of all work, or for a second signal.
+# How often to check for signals and, during a drain, for the end of all work.
 LOOK_SECONDS = 0.1
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
-# Share of ADE_EXIT_SECONDS that worker threads have to end their work before it is given back without them. The rest is
-# for giving back and signing off.
+# Share of ADE_EXIT_SECONDS in which worker threads may end their work. After it, the worker gives the work back without
+# waiting for the threads. The rest of the time is for giving back and signing off.
 SHARE_OF_THREADS = 2 / 3
 # Time between SIGTERM and SIGKILL for the children of a worker that ends. The usual grace period is longer than
 # ADE_EXIT_SECONDS.
 GRACE_SECONDS = 1.0
 # Time limit for logging that a worker is forced to exit.
 LOG_SECONDS = 5.0
-# Topics of requests that people make to a worker or about its work. The thread that renews the leases handles them.
+# Topics of requests that people make to a worker or about its work. The lease thread handles them.
 REQUESTS = frozenset({"cancel", draining.TOPIC})
 
 log = structlog.get_logger(__name__)
@@ -70,31 +70,32 @@ class Worker:
             for kind in self.kinds
             for number in range(self.concurrency.get(kind.name, 0))
         ]
-        # Not a threading.Event: a signal handler that sets one could deadlock on the lock of the code it interrupted.
+        # Not a threading.Event: a signal handler that sets an event could deadlock if it interrupted code that holds
+        # the event's lock.
         self.signals: SimpleQueue[int] = SimpleQueue()
 
     def run(self) -> int:
-        """Work until a signal or a drain request. Return 1 if work is left to recovery, otherwise 0."""
+        """Work until a signal or drain request arrives. Return 1 if work is left for recovery, otherwise 0."""
         for number in STOP_SIGNALS:
             signal.signal(number, lambda number, frame: self.signals.put(number))
         log.info("worker.started", owner=self.owner, slots=self.concurrency)
         for weakness in self.row.weaknesses:
             log.warning("worker.weakness", found=hardening.SAID[weakness], advice=hardening.ADVICE[weakness])
         boots.recover_earlier(self.row, self.kinds)
-        # Before the first claim: a dead worker's unfinished tasks may decide what is next. At tick 0 every task is due,
-        # including the removal of its files.
+        # Run the periodic tasks before the first claim: tasks that a dead worker left undone may decide what is next.
+        # At tick 0 every task is due, including the removal of a dead worker's files.
         self.housekeeping.do_tasks(is_woken=False)
         # From here on, each thread opens its own connection.
         connection.close()
         for thread in (self.leases, self.recovery, self.housekeeping, self.listener, *self.threads):
             thread.start()
-        # Poll instead of waiting: a signal just before a wait would be noticed only at the end of the wait.
+        # Poll instead of waiting: a signal that arrives just before a wait would be noticed only at the wait's end.
         while self.signals.empty() and not self.leases.drain_requested.is_set():
             time.sleep(LOOK_SECONDS)
         return self._drain()
 
     def handle_wakeup(self, topic: str) -> None:
-        """Handle a wake-up from this or another process; "" if its topic is unknown."""
+        """Handle a wake-up from this or another process. The topic is "" if it is unknown."""
         if topic == "" or topic in REQUESTS:
             self.leases.woken.set()
         if topic in REQUESTS:
@@ -110,7 +111,10 @@ class Worker:
             bell.ring()
 
     def wake_followers(self, ended: WorkType) -> None:
-        """Wake the periodic tasks of kinds that wait for this kind. SQLite's notification carries no topic."""
+        """Wake the periodic tasks of kinds that wait for this kind to end.
+
+        The listener cannot do it on SQLite, where notifications carry no topic.
+        """
         if any(ended.name in kind.wakes_on for kind in self.kinds):
             self.housekeeping.woken.set()
 
@@ -123,7 +127,7 @@ class Worker:
             log.warning("worker.contention_not_recorded", error=str(error).strip())
 
     def _drain(self) -> int:
-        """Let running work finish for ADE_DRAIN_SECONDS. Then end it and give it back."""
+        """Let running work finish for up to ADE_DRAIN_SECONDS. Then stop the rest and give it back."""
         exit_by = Deadline(settings.ADE_DRAIN_SECONDS + settings.ADE_EXIT_SECONDS)
         by = "signal" if self.signals.qsize() else "request"
         log.info("worker.draining", owner=self.owner, by=by, holding=[str(claim) for claim in self.holdings])
@@ -131,13 +135,13 @@ class Worker:
         for bell in self.bells.values():
             bell.wake_all()
         until = time.monotonic() + settings.ADE_DRAIN_SECONDS
-        # After a drain request, the first signal does not shorten the drain, because a supervisor may send it.
+        # After a drain request, the first signal does not shorten the drain, because a process supervisor may send it.
         while self._is_working() and self.signals.qsize() < 2 and time.monotonic() < until:
             self._join(LOOK_SECONDS)
         exit_by.bring_forward(settings.ADE_EXIT_SECONDS)
         until = time.monotonic() + settings.ADE_EXIT_SECONDS * SHARE_OF_THREADS
         while self._is_working() and time.monotonic() < until:
-            # Repeat this, because a claim or its child may have just started.
+            # Repeated in every round, because a claim or its child may have just started.
             for claim in self.holdings:
                 claim.end(GRACE_SECONDS)
             self._join(LOOK_SECONDS)
@@ -145,12 +149,12 @@ class Worker:
         self.ending.set()
         self.leases.woken.set()
         self.housekeeping.woken.set()
-        # A heartbeat after the sign-off would report this worker as alive.
+        # A heartbeat after the sign-off would make this worker look alive again.
         self.leases.join(LOOK_SECONDS)
         boots.sign_off(self.row)
         log.info("worker.stopped", owner=self.owner, left=left)
         for number in STOP_SIGNALS:
-            # Python restores the default handlers while it exits. A further signal must not change the exit code.
+            # Python restores the default handlers while it exits, but a further signal must not change the exit code.
             signal.signal(number, signal.SIG_IGN)
         return 1 if left else 0
 
@@ -163,7 +167,7 @@ class Worker:
             thread.join(max(0.0, until - time.monotonic()))
 
     def _give_back(self) -> list[str]:
-        """Give back what threads could not end themselves. Return the claims that are left to recovery."""
+        """Give back the work that threads could not end themselves. Return the claims that are left for recovery."""
         left = []
         for claim in self.holdings:
             kind = next(kind for kind in self.kinds if kind.states is claim.states)
@@ -179,7 +183,7 @@ class Worker:
 class Deadline(Thread):
     """Ends this process in time, even if a database lock, an unreachable database or an unkillable child blocks it.
 
-    Recovery takes over the work that it still holds, and process guards end the children of a worker that is gone.
+    Other workers recover the work that the process still holds, and process guards end its children.
     """
 
     def __init__(self, seconds: float) -> None:
@@ -193,7 +197,7 @@ class Deadline(Thread):
     def run(self) -> None:
         while (left := self._at - time.monotonic()) > 0:
             time.sleep(min(left, LOOK_SECONDS))
-        # Logging may hang too, so it has its own thread.
+        # Logging may hang too, so do it in another thread.
         limit = {"limit": settings.ADE_EXIT_SECONDS}
         logging = Thread(target=log.error, args=["worker.exit_forced"], kwargs=limit, daemon=True)
         logging.start()

@@ -1,4 +1,4 @@
-"""A worker thread: it claims one row, does the work, records the end, and starts over."""
+"""A worker thread claims one row, does its work, records how it ended, and starts over."""
 
 import time
 from collections.abc import Callable
@@ -16,14 +16,14 @@ from work.sql.contention import Contended
 from work.threads import FIRST_PAUSE_SECONDS, SteadyThread
 from work.work_types import WorkType
 
-# How often at least to retry a database that does not accept the end of some work.
+# The longest pause between tries to record the end of work while the database refuses it.
 LONGEST_PAUSE_SECONDS = 5.0
 
 log = structlog.get_logger(__name__)
 
 
 class Bell:
-    """Wakes one waiting thread. A thread that finds work rings for the next, so that none wakes up for nothing."""
+    """Wakes one waiting thread. A thread that finds work wakes the next one, so that few threads wake for nothing."""
 
     def __init__(self) -> None:
         self._condition = Condition()
@@ -36,7 +36,7 @@ class Bell:
             self._condition.notify()
 
     def wake_all(self) -> None:
-        """Wake all threads for good, including one that is just about to wait."""
+        """Wake all threads for good, including any that is just about to wait."""
         with self._condition:
             self._is_over = True
             self._condition.notify_all()
@@ -75,7 +75,7 @@ class WorkerThread(SteadyThread):
             self.stopping.wait(settings.ADE_TICK_SECONDS)
 
     def run_once(self) -> bool:
-        """Do one piece of work. Return True if there was any: then look again at once."""
+        """Claim and do one piece of work. Return False if there was none; otherwise the caller looks again at once."""
         claim = self.handler.claim(self.owner)
         if claim is None:
             return False
@@ -104,9 +104,10 @@ class WorkerThread(SteadyThread):
         return partial(handler.succeed, claim, result)
 
     def _end(self, claim: Claim, record: Callable[[], object]) -> None:
-        """Record the end. Retry while the database is away and the claim is ours, then leave the row to recovery."""
+        """Record how the work ended. Retry on database errors until the claim runs out, then leave it to recovery."""
         pause = FIRST_PAUSE_SECONDS
-        # Fixed now: a row that cannot be written, in a database that answers, must not be renewed forever.
+        # Fix the time limit now. If the database answers but refuses to write this row, the lease thread keeps renewing
+        # the lease, and the retries would never end.
         until = claim.trusted_until
         while True:
             try:

@@ -22,7 +22,7 @@ from work.operations.previews import Operation, RowResult, apply
 from work.state_machine import StateMachine
 from work.work_types import all_work_types, other_subjects
 
-# Stop counting here: the length of a list must not cost reading a million rows.
+# Stop counting here: showing the length of a list must not mean reading a million rows.
 MOST_COUNTED = 10_000
 EVENTS = 100
 LARGEST_ID = 2**63 - 1
@@ -37,7 +37,7 @@ class AtLeast(int):
 
 
 class BoundedPaginator(Paginator):  # type: ignore[type-arg]  # not generic at run time
-    """Offers pages only as far as it counts. Rows beyond that are found with filters and search."""
+    """Counts, and offers pages, only up to MOST_COUNTED rows. Filters and search find the rows beyond."""
 
     @cached_property
     def count(self) -> int:
@@ -48,7 +48,7 @@ class BoundedPaginator(Paginator):  # type: ignore[type-arg]  # not generic at r
 
 
 def choice_filter(name: str, choices: Callable[[], Lookups], narrow: Callable[[Any, str], Any] | None = None) -> Any:
-    """Make a list filter for a column with few values. `narrow` filters the queryset if equality will not do."""
+    """Make a list filter for a column with few values. Pass `narrow` if comparing for equality is not enough."""
 
     class ChoiceFilter(admin.SimpleListFilter):
         title = name.replace("_", " ")
@@ -70,9 +70,7 @@ def choice_filter(name: str, choices: Callable[[], Lookups], narrow: Callable[[A
 
 
 def related_filter(name: str) -> Any:
-    """Make a list filter by a related row. The list does not offer it, but the page of that row links to the list with
-    it.
-    """
+    """Make a list filter by a related row. The list does not show it, but the related row's page links to it."""
 
     class OfOne(admin.SimpleListFilter):
         title = parameter_name = name
@@ -94,7 +92,7 @@ def related_filter(name: str) -> Any:
 
 
 class LongListAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # not generic at run time
-    """Lists that stay fast with millions of rows. They can be searched only by what they offer."""
+    """Lists that stay fast with millions of rows. They can be filtered only by the filters that they show."""
 
     ordering = ["-id"]
     # No other column has an index to sort by.
@@ -105,11 +103,11 @@ class LongListAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # not generic 
     paginator = BoundedPaginator
 
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest) -> bool:
-        """Allow only the filters of the list, and no other column of this or another table."""
+        """Allow only the list's own filters, not lookups on any other column of this or another table."""
         return lookup in {getattr(list_filter, "parameter_name", None) for list_filter in self.list_filter}
 
     def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> tuple[Any, bool]:
-        """Search a number, alone or after a word as in "run 17", as an id. Only if no row has it, search it as text."""
+        """Search for a number, alone or after a word as in "run 17", as an id; if no row has that id, as text."""
         term = search_term.replace("\0", "").strip()
         if match := re.fullmatch(r"(?:[a-z_ ]+ )?#?([0-9]{1,19})", term):
             by_id = queryset.filter(pk=min(int(match[1]), LARGEST_ID))
@@ -120,7 +118,7 @@ class LongListAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # not generic 
             for name in self.search_fields:
                 relation, _, column = str(name).rpartition("__")
                 if relation:
-                    # No join: it would look up the related row for each of a million rows.
+                    # Use a subquery, because a join would look up the related row for each of a million rows.
                     related: Any = self.model._meta.get_field(relation).related_model
                     ids = related._base_manager.filter(**{f"{column}__icontains": word}).values("pk")
                     condition |= Q(**{f"{relation}__in": ids})
@@ -131,7 +129,7 @@ class LongListAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # not generic 
 
 
 class ReadOnlyAdmin(LongListAdmin):
-    """Rows that no person adds, changes or deletes by hand."""
+    """Admin of rows that no person may add, change or delete by hand."""
 
     def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         return False
@@ -144,7 +142,7 @@ class ReadOnlyAdmin(LongListAdmin):
 
 
 class SharedAdmin(LongListAdmin):
-    """Rows of the installation, which every user of the admin may see."""
+    """Admin of rows that belong to the installation. Every user of the admin may see them."""
 
     def has_module_permission(self, request: HttpRequest) -> bool:
         return self.has_view_permission(request)
@@ -154,7 +152,7 @@ class SharedAdmin(LongListAdmin):
 
 
 class SubjectAdmin(ReadOnlyAdmin):
-    """Rows with a history. Their page shows the latest events."""
+    """Admin of rows with a history. The page of a row shows its latest events."""
 
     change_form_template = "admin/subject.html"
     # None for a model without a history.
@@ -168,7 +166,7 @@ class SubjectAdmin(ReadOnlyAdmin):
 
 
 class VerbAdmin(SubjectAdmin):
-    """Each operation is an action of the list and a button on the page of a row."""
+    """Admin with operations. Each is an action of the list and a button on a row's page."""
 
     operations: Sequence[Operation] = ()
 
@@ -180,12 +178,12 @@ class VerbAdmin(SubjectAdmin):
         raise NotImplementedError
 
     def operated(self, request: HttpRequest) -> Callable[[Any], bool]:
-        """Return a function that says whether the user may operate a row. Build it once for many rows."""
+        """Return a function that checks whether the user may operate a row. Use one such function for many rows."""
         may = self.has_operate_permission(request)
         return lambda row: may
 
     def _action_of(self, operation: Operation) -> Any:
-        """Return the list action: first it shows the preview, then it does what was confirmed."""
+        """Return the list action. It first shows a preview, and does the operation once the user has confirmed it."""
 
         def act(site: Any, request: HttpRequest, rows: Any) -> HttpResponse:
             return bulk.answer(self, request, operation, rows)
@@ -228,8 +226,9 @@ def short(text: str) -> str:
 
 
 def is_referred_to(row: Model) -> bool:
-    """Return whether other rows forbid deleting this one. Call this before Django collects all related rows to list
-    them.
+    """Return whether other rows forbid deleting this row.
+
+    Call this first, because otherwise Django collects all related rows in order to list them.
     """
     guards = (relation for relation in row._meta.related_objects if relation.on_delete is PROTECT)
     return any(getattr(row, str(relation.get_accessor_name())).exists() for relation in guards)
@@ -255,7 +254,7 @@ class EventAdmin(ReadOnlyAdmin):
         return short(event.message)
 
     def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> tuple[Any, bool]:
-        """Search events of "run 17", or of anything with the id 17. Any other search would read all events."""
+        """Search for the events of "run 17", or of any row with the id 17. Other searches would read all events."""
         kinds = _subject_kinds()
         match = re.fullmatch(r"(?:([a-z_]+) )?#?([0-9]{1,19})", search_term.replace("\0", "").strip())
         if not search_term:

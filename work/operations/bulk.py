@@ -1,10 +1,10 @@
-"""Bulk actions on rows selected in an admin list, or on all rows that match its filter.
+"""Bulk actions on the rows selected in an admin list, or on all rows that match its filter.
 
-The first page is a preview. Its form is sent again with a key that runs the action once, and a last page shows the
-result for each row.
+The first page is a preview. When the user confirms it, its form sends a key that lets the action run only once. The
+last page shows the result for each row.
 
-The action runs in batches, oldest rows first. Each batch starts after the last row of the previous one, and none goes
-beyond the rows that existed at the preview. So no row is handled twice, and no row that the action itself made.
+The action runs in batches, oldest rows first. Each batch starts after the last row of the previous batch, and no batch
+goes beyond the rows that existed at the preview. So the action handles no row twice, and no row that it has created.
 """
 
 import re
@@ -26,13 +26,13 @@ from work.operations.ids import id_of
 from work.operations.outcomes import DONE, Outcome, forecast, sentence
 from work.operations.previews import Operation, RowResult, apply, preview
 
-# How many new rows a message names, and how many rows a preview lists.
+# The maximum number of new rows that a message names, and of rows that a preview lists.
 MOST_NAMED = 20
 MOST_SHOWN = 100
 
 
 class _Form:
-    """The form of a list, of its preview or of a result page: the selected rows, and how far the action got."""
+    """The form of a list, a preview or a result page. It has the selected rows and how far the action has got."""
 
     def __init__(self, request: HttpRequest) -> None:
         self.url = request.get_full_path()
@@ -42,14 +42,14 @@ class _Form:
         )
         self.selected = request.POST.getlist(ACTION_CHECKBOX_NAME)
         self.selected_ids = {id for text in self.selected if (id := id_of(text)) is not None}
-        # "1" if the user selected all rows that match the filter, and not single rows.
+        # "1" if the user selected all rows that match the filter, "0" if the user selected single rows.
         self.across = request.POST.get("select_across", "0")
         self.is_across = self.across == "1"
         reason = " ".join(request.POST.get("reason", "").replace("\0", "").split())
         self.reason = reason[: previews.LONGEST_REASON]
 
     def next(self, **values: Any) -> dict[str, Any]:
-        """Return the values of the next form."""
+        """Return the values of the form on the next page."""
         repeated = {"url": self.url, "chosen": self.selected, "across": self.across, "until": self.until}
         return repeated | {"once": once.new_key()} | values
 
@@ -72,12 +72,12 @@ def urls(site: Any) -> list[URLPattern]:
 
 
 def answer(site: Any, request: HttpRequest, operation: Operation, rows: Any) -> HttpResponse:
-    """Answer a list's form: first with the preview, and when that is confirmed, with the result."""
+    """Answer the form of a list with the preview. Answer the form of the preview with the result."""
     form = _Form(request)
     if not re.fullmatch("[A-Za-z0-9_-]{16,64}", form.key) or form.until is None:
         return _preview_page(site, request, operation, rows)
     if once.begin(request.user, form.key):
-        # Rows that were selected one by one count even if the filter of the list no longer matches them.
+        # Rows that were selected one by one are included even if the list's filter no longer matches them.
         rows = rows if form.is_across else site.get_queryset(request).filter(pk__in=form.selected_ids)
         _do_batch(site, request, operation, rows.filter(pk__lte=form.until))
     return HttpResponseRedirect(reverse(_url_name(site, "outcome"), args=[form.key]))
@@ -144,7 +144,7 @@ def outcome_table(site: Any, request: HttpRequest, key: str) -> HttpResponse:
 
 
 def _do_batch(site: Any, request: HttpRequest, operation: Operation, rows: Any) -> None:
-    """Apply the action to the next rows, and store the result under the key of the form."""
+    """Apply the action to the next batch of rows, and store the result under the key of the form."""
     form = _Form(request)
     after = form.after or 0
     next_rows = rows.filter(pk__gt=after).order_by("pk")[: previews.MOST_AT_ONCE + 1]
@@ -158,7 +158,7 @@ def _do_batch(site: Any, request: HttpRequest, operation: Operation, rows: Any) 
     try:
         apply(batch, operation, site.operated(request), done, actor=request.user.get_username(), reason=form.reason)
     finally:
-        # This also runs if one row fails: the rows before it are done.
+        # Store the results even if one row raises an error, because the rows before it are done.
         has_more = has_more or len(done) < len(batch)
         results = done if has_more else [*done, *missing]
         so_far, previewed = (form.so_far or 0) + len(results), form.previewed or 0
@@ -171,7 +171,7 @@ def _do_batch(site: Any, request: HttpRequest, operation: Operation, rows: Any) 
             "so_far": so_far,
             "has_more": has_more,
             "rehearsed": previewed,
-            # The number of rows that no longer match. Rows selected one by one are reported one by one instead.
+            # The number of rows that no longer match the filter. Rows selected one by one have results of their own.
             "left": max(0, previewed - so_far) if form.is_across else 0,
             "form": form.next(after=done[-1].id if done else after, so_far=so_far, rehearsed=previewed),
         }
@@ -180,7 +180,7 @@ def _do_batch(site: Any, request: HttpRequest, operation: Operation, rows: Any) 
 
 
 def _stored_results(site: Any, request: HttpRequest, key: str) -> dict[str, Any]:
-    """Return the stored result, which is empty while the action runs. Raise Http404 if there is none for this user."""
+    """Return the stored result, which is empty while the action runs. Raise Http404 if this user has no such result."""
     if not site.has_view_permission(request):
         raise PermissionDenied
     stored = once.find(request.user, key)

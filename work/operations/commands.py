@@ -1,7 +1,7 @@
 """Shared parts of the operator commands, `manage.py NOUN VERB …`.
 
-With --json a command prints one JSON document, otherwise aligned text. Errors go to stderr, and the exit code gives
-their kind.
+With --json a command prints one JSON document, otherwise aligned text. Errors go to stderr, and the exit code shows
+which kind of error it was.
 """
 
 import argparse
@@ -23,14 +23,14 @@ from work.models import Event
 from work.operations.encoding import Encoder
 from work.operations.outcomes import DONE, Outcome
 
-# The maximum length of an event's actor, minus the words around the name.
+# The maximum length of a name, which leaves room for the words around it in an event's actor.
 LONGEST_NAME = 170
-# The width of a cell in a list; `show` prints the whole text.
+# The maximum width of a cell in a list. `show` prints the whole text.
 WIDEST_CELL = 60
-# The largest id of the databases.
+# The largest id that the databases can store.
 LARGEST_ID = 2**63 - 1
 LARGEST_LIMIT = 10_000
-# Times outside these years are typing mistakes, and time zones do not cover them.
+# Times outside these years are typing mistakes, and the time zone data do not cover them.
 EARLIEST, LATEST = 1970, 2200
 
 Row = Mapping[str, Any]
@@ -41,7 +41,7 @@ class Exit(IntEnum):
     DONE = 0
     REFUSED = 1
     USAGE = 2
-    # Fixed because of gunicorn: see `EXIT_CODE` in config/environment_reader.py.
+    # gunicorn dictates this number; see `EXIT_CODE` in config/environment_reader.py.
     SETTINGS = 3
     QUEUE_FULL = 4
     DATABASE_AWAY = 5
@@ -57,13 +57,13 @@ MEANINGS = {
     Exit.DATABASE_AWAY: "the database is unavailable or busy; try again later",
     Exit.NOT_FOUND: "something that was named does not exist",
 }
-# For commands on several rows. Any other outcome that is not in DONE counts as refused.
+# Decides the exit code of a command on several rows. Any other outcome that is not in DONE counts as refused.
 _WORST_FIRST = ((Outcome.NOT_FOUND, Exit.NOT_FOUND), (Outcome.NO_PLACE, Exit.QUEUE_FULL))
 EXIT_CODES = "Exit codes: " + "; ".join(f"{code.value} {meaning}" for code, meaning in MEANINGS.items()) + "."
 
 
 class Failure(CommandError):
-    """End a command with a message, an exit code, and a code with details for JSON output."""
+    """Ends a command with a message and an exit code. JSON output also has the code and the details."""
 
     def __init__(self, message: str, exit: Exit, code: str, **details: Any) -> None:
         super().__init__(message, returncode=exit)
@@ -83,12 +83,12 @@ class Answer:
 
 
 Verb = Callable[..., Answer]
-# Takes name, verb and description; returns the parser of its arguments.
+# Given a name, a verb and a description, returns the parser of the verb's arguments.
 AddVerb = Callable[[str, Verb, str], argparse.ArgumentParser]
 
 
 class OperatorCommand(BaseCommand):
-    # Only `doctor` runs system checks; a command that reads one row should not wait for them.
+    # Only `doctor` runs system checks. A command that reads one row should not wait for them.
     requires_system_checks: Any = ()
 
     def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
@@ -107,7 +107,7 @@ class OperatorCommand(BaseCommand):
             sys.exit(answer.exit)
 
     def run_from_argv(self, argv: list[str]) -> None:
-        """Run like Django's method, but with our error format and exit codes."""
+        """Run the command as Django's method does, but with ADE's error format and exit codes."""
         in_json = "--json" in argv
         try:
             options = self._parse(argv)
@@ -122,7 +122,7 @@ class OperatorCommand(BaseCommand):
             message = f"The database is unavailable: {reason}. Run `manage.py doctor` for details."
             self._end(Failure(message, Exit.DATABASE_AWAY, "database_unavailable"), in_json=in_json)
         except BrokenPipeError:
-            # The reader has gone (`… | head`); the flush at exit must not fail.
+            # The reader has closed the pipe (`… | head`). Python's flush at exit must not fail because of it.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         finally:
             connections.close_all()
@@ -191,7 +191,7 @@ def add_limit(parser: argparse.ArgumentParser) -> None:
 
 
 def actor_of(name: str | None) -> str:
-    """Return the actor that events record for a command."""
+    """Return the actor to record in events: the given name, by default the login name."""
     if not name:
         try:
             name = getpass.getuser()
@@ -215,7 +215,7 @@ def limit(text: str) -> int:
 
 
 def moment(text: str) -> datetime:
-    """Parse an ISO 8601 time. Without an offset it is in UTC."""
+    """Parse an ISO 8601 time. A time without an offset is in UTC."""
     try:
         moment = datetime.fromisoformat(text)
         if not EARLIEST <= moment.year <= LATEST:
@@ -229,12 +229,12 @@ def moment(text: str) -> datetime:
 def of_each(
     kind: str, ids: Iterable[int], by_id: Mapping[int, T], do: Callable[[T], tuple[Outcome, Row]], *more_columns: str
 ) -> Answer:
-    """Apply `do` to each of these rows independently; the worst outcome decides the exit code.
+    """Apply `do` to each of these rows independently. The worst outcome decides the exit code.
 
-    The other arguments name columns that `do` may return in addition; they are null where it returns none.
+    `more_columns` are the columns that `do` may return besides the outcome. They are null in rows without them.
     """
     rows: list[dict[str, Any]] = []
-    # A row that appears twice counts once.
+    # An id that is given twice counts once.
     for id in dict.fromkeys(ids):
         outcome, more = do(by_id[id]) if id in by_id else (Outcome.NOT_FOUND, {})
         rows.append({"id": id, "result": outcome, **dict.fromkeys(more_columns), **more})
@@ -259,7 +259,7 @@ def as_json(data: object) -> str:
 
 
 def table(rows: Sequence[Row], *columns: str) -> str:
-    """Format rows as aligned columns with a header, or as "None." without rows."""
+    """Format rows as aligned columns with a header. Without rows, return "None."."""
     if not rows:
         return "None."
     lines = [[name.replace("_", " ").upper() for name in columns]]
@@ -272,7 +272,7 @@ def table(rows: Sequence[Row], *columns: str) -> str:
 
 
 def fields(row: Row) -> str:
-    """Format a row as one line per value, leaving out empty values."""
+    """Format a row with one line per value. Leave out empty values."""
     texts = {name.replace("_", " "): _text(value) for name, value in row.items() if value not in (None, "")}
     width = max(map(len, texts))
     indent = f"\n{' ' * (width + 2)}"
@@ -286,7 +286,7 @@ def history(events: Iterable[Row]) -> str:
 
 
 def clean(text: str) -> str:
-    """Escape control characters: names and messages come from anywhere, and a terminal interprets what it prints."""
+    """Escape control characters. A terminal would obey them, and names and messages come from anywhere."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode() for c in text)
 
 

@@ -1,4 +1,4 @@
-"""Values in the format for programs: times are in UTC, with all digits."""
+"""JSON values for programs. Times are in UTC and keep their microseconds."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -12,6 +12,6 @@ def moment(at: datetime) -> str:
 
 class Encoder(DjangoJSONEncoder):
     def default(self, o: Any) -> Any:
-        # Django's encoder truncates microseconds. A client that asks for rows after such a time would then get wrong
-        # results.
+        # Django's encoder truncates microseconds. A client that asks for the rows after a truncated time would get
+        # wrong results.
         return moment(o) if isinstance(o, datetime) else super().default(o)

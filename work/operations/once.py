@@ -1,6 +1,7 @@
-"""Results of forms that must run only once, kept for a day. Sending a form twice shows the first result again.
+"""Stores for a day the results of forms that must run only once. Sending a form again shows the first result.
 
-Each is stored as a session that no user is signed in with: its key cannot be guessed, and expired ones are deleted.
+Each result is stored as a session that no user is signed in with, because the keys of sessions cannot be guessed and
+expired sessions are deleted.
 """
 
 import secrets
@@ -20,12 +21,12 @@ Person = AbstractBaseUser | AnonymousUser
 
 
 def new_key() -> str:
-    """Return a key for a form that may be sent once."""
+    """Return a key for a form that must run only once."""
     return secrets.token_urlsafe(24)
 
 
 def begin(person: Person, key: str) -> bool:
-    """Reserve the key before anything is done. Return False if it was used already; `find` then has the result."""
+    """Reserve the key before doing anything. Return False if it has been used; then `find` returns the result."""
     try:
         with transaction.atomic():
             Session.objects.create(
@@ -43,7 +44,7 @@ def keep(person: Person, key: str, result: Mapping[str, Any]) -> None:
 
 
 def find(person: Person, key: str) -> dict[str, Any] | None:
-    """Return the result for the person who sent the form. It is empty until done; None if never begun or expired."""
+    """Return the result of this person's form: empty while it runs, None if it never ran or has expired."""
     session = Session.objects.filter(pk=_session_key(person, key), expire_date__gt=clock.now()).first()
     return None if session is None else dict(session.get_decoded())
 

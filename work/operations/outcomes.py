@@ -1,4 +1,4 @@
-"""Outcomes of an operator's action on several rows, in the words of commands and of the admin."""
+"""Outcomes of an operator's action on each of several rows, and how commands and the admin word them."""
 
 from collections import Counter
 from enum import StrEnum
@@ -47,7 +47,7 @@ DONE = frozenset(
         *(Outcome.REVOKED, Outcome.PINGED, Outcome.DRAINING),
     }
 )
-# For docs/reference/commands.md; commands never return the outcomes that are not here.
+# Meanings for docs/reference/commands.md. Commands never return the outcomes that are missing here.
 MEANINGS = {
     Outcome.CANCELLED: "it was queued, and is cancelled",
     Outcome.ASKED: "it is running; the request is binding, and the worker stops it within seconds",
@@ -72,7 +72,7 @@ MEANINGS = {
     Outcome.NO_PLACE: "the queue is full; try again later",
     Outcome.NOT_FOUND: "it does not exist (a delivery: or its webhook was removed)",
 }
-# Singular and plural.
+# Words for a result: the clause for one row and the clause for several.
 _CLAUSES = {
     Outcome.CANCELLED: ("cancelled {n} {one}", "cancelled {n} {many}"),
     Outcome.ASKED: ("asked {n} that is {claimed} to stop", "asked {n} that are {claimed} to stop"),
@@ -102,7 +102,7 @@ _CLAUSES = {
     Outcome.NOT_YOURS: ("{n} that you may not change",) * 2,
     Outcome.NOT_FOUND: ("{n} that no longer exists", "{n} that no longer exist"),
 }
-# Words for a preview: again singular and plural.
+# Words for a preview: again for one row and for several.
 _AHEAD = {
     Outcome.CANCELLED: ("will be cancelled",) * 2,
     Outcome.ASKED: ("will be asked to stop",) * 2,
@@ -135,7 +135,7 @@ _AHEAD = {
 
 
 def of_cancel(states: StateMachine, before: str, after: str) -> Outcome:
-    """Return the outcome of a cancel from the status seen before it and the status that the cancel returned."""
+    """Return the outcome of a cancel. `before` is the status seen before it, `after` the status that it returned."""
     if before not in {*states["cancel"].origins, *states["request_cancel"].origins}:
         return Outcome.ENDED
     if after == states.claimed:
@@ -144,7 +144,7 @@ def of_cancel(states: StateMachine, before: str, after: str) -> Outcome:
 
 
 def preview_cancel(states: StateMachine, status: str) -> Outcome:
-    """Return the outcome that a cancel of a row in this status would have."""
+    """Return the outcome that cancelling a row in this status would have."""
     if status in states["cancel"].origins:
         return Outcome.CANCELLED
     return Outcome.ASKED if status in states["request_cancel"].origins else Outcome.ENDED

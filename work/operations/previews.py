@@ -1,6 +1,7 @@
 """Previews and results of an operator's action on many rows.
 
-A preview does nothing and promises nothing, because rows change meanwhile. The result reports what has happened.
+A preview changes nothing and promises nothing, because rows may change before the action. The result reports what the
+action did.
 """
 
 from collections import Counter
@@ -15,9 +16,9 @@ from work.operations import spreadsheets
 from work.operations.commands import clean
 from work.operations.outcomes import DONE, Outcome, preview_sentence
 
-# Limit for the rows of one click, because a person and a web process wait for it.
+# The maximum number of rows that one click changes, because a person and a web process wait for it.
 MOST_AT_ONCE = 1000
-# A preview of more rows covers only the oldest.
+# The maximum number of rows in a preview. If there are more, it covers the oldest.
 MOST_PREVIEWED = 10_000
 LONGEST_NAME, LONGEST_REASON = 100, 500
 HEAD = ("row", "id", "name", "outcome", "new")
@@ -27,30 +28,30 @@ IsTheirs = Callable[[Any], bool]
 
 class OperationResult(NamedTuple):
     outcome: Outcome
-    # The new row, if the verb creates one.
+    # The new row, if the operation created one.
     made: Model | None = None
 
 
 @dataclass(frozen=True)
 class Operation:
-    """Something that a person does to a row. Each app declares its operations once, in `operations.py`; the admin makes
-    a list action and a button of each.
+    """Something that a person can do to a row. Each app declares its operations once, in `operations.py`. The admin
+    offers each operation as a list action and as a button.
     """
 
-    # Part of URLs.
+    # The name is part of URLs.
     name: str
     label: str
-    # Called with `actor`, with `reason` if `takes_reason` is set, and with `in_bulk` if `knows_bulk` is set.
+    # Called with the row, with `actor`, with `reason` if `takes_reason` is set, and with `in_bulk` if `knows_bulk` is.
     do: Callable[..., Outcome | OperationResult]
     # Predicts the outcome from the row without changing anything.
     predict: Callable[[Any], Outcome]
     takes_reason: bool = False
     knows_bulk: bool = False
-    # How many new rows there is room for; None means any number.
+    # Returns how many new rows there is room for. None means any number.
     capacity: Callable[[], int | None] = lambda: None
 
     def is_offered(self, row: Any) -> bool:
-        """Return whether the page of the row has the button."""
+        """Return whether the page of this row should have the operation's button."""
         return self.predict(row) in DONE
 
 
@@ -61,7 +62,7 @@ class RowPreview(NamedTuple):
 
 @dataclass(frozen=True)
 class Preview:
-    """The preview of rows, oldest first."""
+    """The preview of an operation on some rows, oldest first."""
 
     each: list[RowPreview]
     # Whether there are more rows than the preview covers.
@@ -84,7 +85,7 @@ class RowResult(NamedTuple):
 
 
 def preview(rows: Any, operation: Operation, is_theirs: IsTheirs) -> Preview:
-    """Preview the action on a queryset. Its order does not matter."""
+    """Preview the operation on a queryset, oldest rows first whatever the queryset's order."""
     oldest = list(rows.order_by("pk")[: MOST_PREVIEWED + 1])
     each = []
     places = operation.capacity()
@@ -106,9 +107,9 @@ def apply(
     actor: str,
     reason: str,
 ) -> None:
-    """Apply the action in this order to each row that the user may operate.
+    """Apply the operation to each row that the user may operate, in the given order.
 
-    Each outcome is added to `results` at once, so that a caller can report the progress if this raises.
+    Each result is added to `results` at once, so that the caller can report the progress even if a row raises an error.
     """
     options: dict[str, Any] = {"actor": actor}
     if operation.takes_reason:
@@ -126,7 +127,7 @@ def apply(
 def storable_rows(
     results: Iterable[RowResult], page_of: Callable[[Model], str]
 ) -> list[tuple[int, str, str, str, str]]:
-    """Return the results in a form that can be stored: id, name, outcome, and the title and page of the new row."""
+    """Convert results to a form that can be stored: id, name, outcome, and the title and page of the new row."""
     rows = []
     for id, name, outcome, made in results:
         title, page = (title_of(made), page_of(made)) if made else ("", "")

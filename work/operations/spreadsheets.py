@@ -1,4 +1,4 @@
-"""CSV tables for download, with text escaped that a spreadsheet would read as a formula."""
+"""CSV tables for download. Text that a spreadsheet would read as a formula is escaped."""
 
 import csv
 import io
@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from django.http import HttpResponse
 
-# Includes the full-width forms, which some programs read as the same characters.
+# Includes full-width forms, because some programs treat them like the ASCII characters.
 _FORMULA_STARTS = tuple("=+-@\t\r\n＝＋－＠")
 
 
@@ -18,6 +18,6 @@ def table(name: str, head: Iterable[str], rows: Iterable[Iterable[object]]) -> H
 
 
 def cell(value: object) -> str:
-    """Return the value as text that no spreadsheet evaluates."""
+    """Format the value as text that no spreadsheet evaluates."""
     text = str(value).replace("\0", "")
     return f"'{text}" if text.startswith(_FORMULA_STARTS) else text

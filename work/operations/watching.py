@@ -1,4 +1,4 @@
-"""`manage.py NOUN why` and `manage.py NOUN logs`, for kinds of work that queue and log."""
+"""`manage.py NOUN why` and `manage.py NOUN logs`, for kinds of work that have a queue and a log."""
 
 import time
 from collections.abc import Iterator
@@ -65,7 +65,7 @@ class WatchedCommand(NounCommand):
 
     def follow(self, *, id: int, after: int, stream: str | None, json: bool = False, **_: Any) -> None:
         while True:
-            # Read the status first, so that the query below finds everything logged before the end.
+            # Read the status before the log, so that the last query finds everything that was logged before the end.
             has_ended = self._status(id) in self.terminal
             for entry in self._log(id, after):
                 after = entry["sequence"]
@@ -87,7 +87,7 @@ class WatchedCommand(NounCommand):
         return not_found(self.states.kind, id, f"`manage.py {self.states.kind} list` shows them")
 
     def _log(self, id: int, after: int) -> Iterator[Row]:
-        """Yield log lines by sequence. It has no gaps, so lines that are written meanwhile come after those read."""
+        """Yield log lines by sequence number. Numbers have no gaps, so new lines always come after the lines read."""
         events = Event.objects.about(self.states.kind, id).filter(kind="LOG").order_by("sequence")
         while batch := list(events.filter(sequence__gt=after)[:BATCH]):
             after = batch[-1].sequence
@@ -112,5 +112,5 @@ def in_words(explanation: Explanation) -> str:
 def _lines(entry: Row) -> Iterator[str]:
     step = f"{clean(str(entry['step']))}: " if entry["step"] else ""
     head = f"{entry['sequence']:>5}  {entry['at']:%H:%M:%S}  {clean(str(entry['stream'])):6}  {step}"
-    # Expand tabs and split at the carriage returns of progress bars; escape all other control characters.
+    # Expand tabs, split lines at the carriage returns of progress bars, and escape all other control characters.
     return (head + clean(line.expandtabs()) for line in entry["message"].splitlines() or [""])

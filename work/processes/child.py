@@ -1,4 +1,4 @@
-"""A started child process: reading its output, and ending it. `work/processes/supervise.py` creates it."""
+"""Reads the output of a started child process, and ends the process. `work/processes/supervise.py` starts it."""
 
 import json
 import os
@@ -21,29 +21,30 @@ from work.processes.output import Events, Output
 from work.processes.spawner_client import Answer, GuardClient
 from work.processes.usage import Usage
 
-# How often a lost lease or a cancel is checked: half of the 100 ms that `supervise.run` promises.
+# How often to check for a lost lease or a cancel request: twice in the 100 ms that `supervise.run` promises.
 LOOK_SECONDS = 0.05
-# How long the guard may exceed its own time limits before it counts as stuck.
+# How far the guard may exceed its own time limits before it counts as stuck.
 GUARD_SECONDS = 2.0
-# The size of a read: a pipe's capacity.
+# The maximum size of a read, which is the capacity of a pipe.
 READ_BYTES = 1 << 16
-# The reasons that a guard may report for ending its child. None: the child ended by itself.
+# The reasons that a guard may report for the end of its child. None: the child ended by itself.
 REASONS = (None, "stopped", "orphaned", "trust_ended", "timed_out")
-# Limit for the reported processes that could not be killed, because an event lists them.
+# Maximum number of processes to report that could not be killed, because an event lists them.
 MOST_LEFT_BEHIND = 100
-# Limit for reads per pipe after the child is gone. It covers the largest pipe, and a surviving writer cannot extend it.
+# Maximum number of reads per pipe once the child is gone. They can empty even the largest pipe, but end even if a
+# surviving process keeps writing.
 DRAIN_READS = 32
 
 
 @dataclass(frozen=True)
 class Ended:
-    # "lost": its guard was killed, and the child with it.
+    # "lost": the guard was killed, and the child with it.
     reason: Literal["exited", "signalled", "timed_out", "stopped", "over_limit", "lost"]
     # The exit code or, as in subprocess, the negative number of the signal. None if it is unknown.
     returncode: int | None
     signal: str | None
     stop_reason: str | None
-    # The limit that all processes together exceeded, in words that continue "over its limit of".
+    # The limit that all processes together exceeded, in words that complete "exceeded its limit of".
     over_limit: str | None
     # Both times are values of time.monotonic().
     started: float
@@ -51,10 +52,11 @@ class Ended:
     output_bytes: int
     truncated: bool
     events_refused: int
-    # The peak of the largest process. It is at least about 10 MB, the size of the forked process before exec.
+    # The peak memory of the largest process. It is at least about 10 MB, because the forked process has that size
+    # before exec.
     max_rss_bytes: int
     cpu_seconds: float
-    # Processes that even SIGKILL did not end in time. Their directory must not be used again.
+    # The processes that even SIGKILL did not end in time. Their directory must not be used again.
     left_behind: tuple[int, ...]
 
     @property
@@ -82,7 +84,7 @@ _USUAL_CAUSES = {
 
 
 class CannotStart(Exception):
-    """The program did not run at all. The message says why."""
+    """The program could not be started at all. The message says why."""
 
     def __init__(self, message: str, number: int | None = None) -> None:
         super().__init__(message)
@@ -91,7 +93,7 @@ class CannotStart(Exception):
 
 @dataclass
 class Pipes:
-    """The pipes that the child writes to, and their readers."""
+    """The pipes that the child writes to, and the functions that take what is read from them."""
 
     output: Output
     events: Events | None
@@ -101,7 +103,7 @@ class Pipes:
 
 
 class Child:
-    """A running child. One thread uses it, but `stop` and `trust_until` may be called from any thread."""
+    """A running child. Only one thread may use it, except that any thread may call `stop` and `trust_until`."""
 
     def __init__(
         self,
@@ -117,9 +119,9 @@ class Child:
         give_back: Callable[[GuardClient], None] = spawner_client.give_back,
         usage: Usage | None = None,
     ) -> None:
-        # Recovery kills this process to end the child. For a fork of a warm process it is the warm process.
+        # Recovery kills this process to end the child. For a fork of a warm process, this is the warm process.
         self.process_id = process_id or ProcessId.here(answer.pid, answer.start_ticks)
-        # The kernel reparents orphaned descendants of the child to the guard, so all of them are below it.
+        # The kernel makes the guard the parent of the child's orphaned descendants, so all of them are below the guard.
         self.guard_pid = guard.pid
         self._give_back = give_back
         self._usage = usage
@@ -138,7 +140,7 @@ class Child:
         self._grace_seconds = grace_seconds
         self._out_of_time_at = answer.at + wall_seconds
         self._stuck_at = self._out_of_time_at + self._longest_end(grace_seconds)
-        # Not epoll, which would take a descriptor per child.
+        # Not epoll, which would use up a file descriptor per child.
         self._selector = selectors.PollSelector()
         self._selector.register(guard.control, selectors.EVENT_READ, self._receive)
         for descriptor, feed in pipes.feeds.items():
@@ -160,9 +162,9 @@ class Child:
                 return ended
 
     def poll(self, timeout_seconds: float = 0.0) -> Ended | None:
-        """Read the output, waiting at most this long for it. Return None while the child runs.
+        """Read the output, and wait at most this long for it. Return None while the child runs.
 
-        Raises CannotStart if bubblewrap could not start the program, which becomes known only here.
+        Raise CannotStart if bubblewrap could not start the program, because only its end shows this.
         """
         if self.ended or self._is_closed:
             return self.ended
@@ -189,16 +191,19 @@ class Child:
         return self.ended
 
     def stop(self, reason: str, grace_seconds: float | None = None) -> None:
-        """Request SIGTERM, the grace period and SIGKILL from the guard, without waiting. The first reason counts."""
+        """Ask the guard to send SIGTERM and, after the grace period, SIGKILL. Do not wait for it.
+
+        If this is called more than once, the first reason counts.
+        """
         grace = self._grace_seconds if grace_seconds is None else grace_seconds
         self._stop_reason = self._stop_reason or reason
         self._stuck_at = min(self._stuck_at, time.monotonic() + self._longest_end(grace))
         self._send({"stop": grace})
 
     def trust_until(self, moment: float) -> None:
-        """Make the guard kill the child at this moment of time.monotonic(), unless a later one is sent before.
+        """Make the guard kill the child at this time of time.monotonic(), unless a later time is sent before then.
 
-        This works even if this process is stopped or hangs. It is for leases that must be renewed.
+        So the child ends when its lease is not renewed, even if this process is suspended or hangs.
         """
         self._send({"trust_until": moment})
 
@@ -206,7 +211,7 @@ class Child:
         message = json.dumps(command | {"number": self._answer.number}).encode() + b"\n"
         with self._sending, suppress(OSError):  # the guard has ended if it is not listening
             if not self._is_closed:
-                # The socket does not block. A guard that does not read must not delay the renewal of other leases.
+                # This does not block, because a guard that does not read must not delay the renewal of other leases.
                 os.write(self._guard.control.fileno(), message)
 
     def _read(self, descriptor: int, feed: Callable[[bytes], None]) -> bool:
@@ -311,7 +316,7 @@ class Child:
         if code == 1 and report["why"] is None and b"exit-code" not in os.read(self._pipes.sandbox_report, READ_BYTES):
             output = " ".join(self._pipes.output.last) or "none"
             raise CannotStart(f"Cannot start {self._program}: bubblewrap ended without running it. Output: {output}")
-        # bubblewrap reports a signal as a shell does, so a program that exits with 137 looks killed.
+        # bubblewrap reports a signal as a shell does. So a program that exits with code 137 looks like a killed one.
         return 128 - code if code > 128 and code - 128 in signal.valid_signals() else code
 
     def close(self) -> None:
@@ -334,7 +339,8 @@ class Child:
         else:
             self._guard.close()
         self._descriptors.close()
-        # It references this object's methods; a cycle would keep thousands of ended children until garbage collection.
+        # The selector references this object's methods. This cycle would keep thousands of ended children in memory
+        # until a garbage collection.
         self._selector.close()
 
     def _kill_guard(self) -> None:
@@ -351,7 +357,7 @@ class Child:
 
 
 def _is_ready(descriptor: int, seconds: float) -> bool:
-    """Return whether the descriptor is readable in time. A pidfd becomes readable when its process ends."""
+    """Return whether the descriptor becomes readable in time. A pidfd becomes readable when its process ends."""
     watched = select.poll()
     watched.register(descriptor, select.POLLIN)
     return bool(watched.poll(seconds * 1000))

@@ -1,4 +1,4 @@
-"""Locks on names, between the processes of one host. The kernel releases them when a process dies."""
+"""File locks between the processes of one host. The kernel releases a process's locks when it dies."""
 
 import fcntl
 import os
@@ -16,7 +16,7 @@ def alone(path: Path) -> AbstractContextManager[bool]:
 
 
 def alone_at_once(path: Path) -> AbstractContextManager[bool]:
-    """Lock without waiting. Yields False if another process has the lock."""
+    """Take an exclusive lock without waiting. Yield False if another process has the lock."""
     return _lock(path, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 

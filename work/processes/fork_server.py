@@ -1,7 +1,8 @@
 """The worker's side of a warm process: a child that has imported a program and forks a fresh process per piece of work.
 
-It is a process guard (`programs/ade_keeper/guard.py`) in a program of its own, and also an ordinary supervised
-child: it has a sandbox and ends with the worker. A fork is a `Child` like any other, one at a time.
+The warm process contains a process guard (`programs/ade_keeper/guard.py`) for its forks, and is itself an ordinary
+supervised child: it has a sandbox and ends with the worker. It has one fork at a time, which is a `Child` like any
+other.
 """
 
 import math
@@ -33,16 +34,16 @@ from work.processes.supervise import (
 )
 from work.processes.usage import Usage, below, first_below
 
-# Above the program's own descriptors and below the limit of open files. The number is the same in every fork.
+# The descriptor for events in every fork. It is above the program's own descriptors and below the limit of open files.
 EVENTS_NUMBER = 900
-# How long one check for readiness waits.
+# How long each check for readiness waits.
 LOOK_SECONDS = 0.02
-# How long the process may take to exit after it closed its socket.
+# How long to wait for the process to exit once it has closed its socket.
 LAST_WORDS_SECONDS = 2.0
 
 
 class ForkServer:
-    """A warm process, used by one thread at a time. Raises CannotStart."""
+    """A warm process, used by one thread at a time. The constructor raises CannotStart if it cannot be started."""
 
     def __init__(
         self,
@@ -55,15 +56,15 @@ class ForkServer:
         hidden: Sequence[Path] = (),
     ) -> None:
         self.forked = 0
-        # Whether its sandbox prevents one fork from leaving anything for the next.
+        # Whether the sandbox keeps one fork from leaving anything behind for the next.
         self.is_walled_off = supervise.level() == "bubblewrap"
         self.used_at = time.monotonic()
         self._last_lines: list[str] = []
         self._limits = replace(limits or Limits(), wall_seconds=None, cpu_seconds=None)
         self._folder = os.path.abspath(cwd)
-        # The process that forks, as seen from outside its sandbox. It is looked up once and not for each fork.
+        # The process that forks, as seen from outside its sandbox. Looked up once, not for each fork.
         self._root: proc.Process | None = None
-        # None until it is ready, and while a fork uses it.
+        # None until the warm process is ready, and while a fork uses the guard.
         self._guard: GuardClient | None = None
         with ExitStack() as opened:
             self._control, there = socket.socketpair()
@@ -83,8 +84,9 @@ class ForkServer:
             opened.pop_all()
 
     def wait(self, stop: Callable[[], str | None]) -> str | None:
-        """Wait until it is ready to fork. Return the reason if `stop` gives one. Raises CannotStart if the process
-        ends.
+        """Wait until the warm process can fork. If `stop` returns a reason to stop waiting, return it.
+
+        Raise CannotStart if the process ends.
         """
         while self._guard is None:
             if reason := stop():
@@ -124,7 +126,7 @@ class ForkServer:
         pipes = limits.pipes(on_output, on_event)
         guard, self._guard, self.forked = self._guard, None, self.forked + 1
         with ExitStack() as undo, ExitStack() as ours, ExitStack() as theirs, explain_failure("a fork", directory):
-            # From here on the child closes the guard, or gives it back.
+            # If anything below fails, close the guard. Otherwise the child closes it or gives it back.
             undo.callback(guard.close)
             wires = Wires(ours, theirs, ())
             connect(wires, pipes, variables, stdin=stdin, events_number=EVENTS_NUMBER)
@@ -138,11 +140,11 @@ class ForkServer:
                 "trust_until": trust_until,
             }
             answer = guard.start(order | times, wires)
-            # Measure the warm process too, because it may use as much as its fork.
+            # Measure the warm process together with its fork, because it may use just as much.
             measured = (self._child.guard_pid, [self._folder], limits.most())
             walled_off = self.is_walled_off
             usage = Usage(*measured, victim=self._root, walled_off=walled_off, own_network=walled_off)
-            # Recovery ends the fork server to end its forks: pids inside a sandbox mean nothing here.
+            # Recovery ends the warm process to end the fork, because a pid inside the sandbox has no meaning outside.
             child = Child(
                 "a fork",
                 guard,
@@ -158,19 +160,22 @@ class ForkServer:
             return child
 
     def is_free(self) -> bool:
-        """Return whether it can fork: it is alive, and its last fork is gone."""
+        """Return whether the warm process can fork: it is alive, and its last fork is gone."""
         return self._guard is not None and self._child.poll(0) is None
 
     def is_alone(self) -> bool:
-        """Return whether it has no other processes. Its guard is not asked, because an import may have changed it."""
+        """Return whether the warm process has no other processes below it.
+
+        Count them from outside. The guard's own answer could not be trusted, because an import may have changed it.
+        """
         own = {self._child.process_id.pid, self._root.pid if self._root else 0}
-        # The check fails if this process has no free descriptors.
+        # The check raises OSError if this process has no free file descriptors.
         with suppress(OSError):
             return set(islice(below(self._child.guard_pid), len(own) + 1)) <= own
         return False
 
     def close(self) -> None:
-        """End it and everything that it forked."""
+        """End the warm process and everything that it has forked."""
         if self._guard is not None:
             self._guard.close()
         self._control.close()
@@ -181,7 +186,7 @@ class ForkServer:
         self.used_at = time.monotonic()
 
     def _failure(self) -> CannotStart:
-        """Return the error with the last output. Wait a moment for it: the process closes its socket before it ends."""
+        """Return the error with the last output. Wait for the output: the process closes its socket before it ends."""
         ended = self._child.poll(0)
         give_up_at = time.monotonic() + LAST_WORDS_SECONDS
         while not ended and time.monotonic() < give_up_at:
@@ -190,5 +195,5 @@ class ForkServer:
         return CannotStart(f"Cannot keep a process warm: it {ended or 'does not answer'}. Output: {output}")
 
     def _keep_last(self, lines: list[Line]) -> None:
-        # The last lines explain why it ended.
+        # The last lines explain why the process ended.
         self._last_lines = [*self._last_lines, *(line.text for line in lines)][-5:]

@@ -1,4 +1,4 @@
-"""Finds the folder in which control groups for children can be created, if this machine allows it."""
+"""Finds the folder in which control groups for child processes can be created, if this machine allows it."""
 
 import os
 from functools import cache
@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 from ade_keeper.groups import Group, remove_abandoned
 
-# Extra tasks for bubblewrap and above the child's limit. The worker's own count enforces that limit, and must be able
-# to see that it is exceeded.
+# Tasks that the group allows beyond the child's limit: some for bubblewrap, and some so that the worker's own count,
+# which enforces the limit, can see that the child exceeds it.
 MARGIN = 32
 
 
@@ -26,7 +26,7 @@ def order(tasks: int | None) -> dict[str, str | int] | None:
 
 @cache
 def folder() -> str | None:
-    """Return the folder, or None. Each candidate is tried once, by creating and removing a group."""
+    """Return the folder, or None if there is none. Try each candidate once by creating and removing a group."""
     with open("/proc/self/mountinfo") as mounts, open("/proc/self/cgroup") as memberships:
         candidates = find_candidates(mounts.read(), memberships.read())
     for candidate in candidates:
@@ -42,7 +42,10 @@ def folder() -> str | None:
 
 
 def find_candidates(mounts: str, memberships: str) -> list[str]:
-    """Return folders whose groups count processes, according to /proc/self/mountinfo and /proc/self/cgroup."""
+    """Return the folders whose groups count processes.
+
+    The arguments are the texts of /proc/self/mountinfo and /proc/self/cgroup.
+    """
     process_mounts = []
     for line in mounts.splitlines():
         before, _, after = line.partition(" - ")
@@ -59,8 +62,8 @@ def find_candidates(mounts: str, memberships: str) -> list[str]:
             if mount.version == 1 and "pids" in controllers.split(","):
                 folders.append(_place(mount, path))
             elif mount.version == 2 and number == "0":
-                # Groups for children are siblings of ours: a group with processes cannot have groups below it with
-                # controllers.
+                # Try our own group and its parent. A group that contains processes cannot have groups with controllers
+                # below it, so usually the groups of children become siblings of ours.
                 own = _place(mount, path)
                 folders += [each for each in (own, os.path.dirname(own)) if "pids" in _counted_below(each)]
     return folders

@@ -1,4 +1,4 @@
-"""Security weaknesses of this machine. They are shown at start, and every worker records them in its row."""
+"""Finds security weaknesses of this machine. Every worker logs them at its start and records them in its row."""
 
 import os
 
@@ -20,7 +20,7 @@ ADVICE = {
 
 
 def require_sandbox() -> None:
-    """Raise CommandError if the sandbox is weaker than ADE_SANDBOX requires, because no program could be run."""
+    """Raise CommandError if the sandbox is weaker than ADE_SANDBOX requires, because then no program could run."""
     try:
         supervise.level()
     except supervise.CannotStart as error:

@@ -1,4 +1,4 @@
-"""Paths that child processes of ADE must not see."""
+"""Lists the paths that child processes of ADE must not see."""
 
 from pathlib import Path
 
@@ -7,7 +7,7 @@ from django.db import connection
 
 
 def places() -> list[Path]:
-    """Return ADE's data directory, the database files and the settings file. They are hidden from children."""
+    """Return ADE's data directory, the database files and the settings files."""
     var, database = Path(settings.VAR_DIR), connection.settings_dict
     files = [settings.BASE_DIR / ".env", settings.BASE_DIR / settings.ENV["ADE_ENV_FILE"]]
     if connection.vendor == "sqlite":

@@ -1,4 +1,4 @@
-"""Identifies a process permanently, so that a worker can end the processes of a dead worker, and no others."""
+"""Identifies a process beyond its pid, so that a worker can end the processes of a dead worker and no others."""
 
 import os
 import select
@@ -12,7 +12,7 @@ from typing import Any, Literal, Self
 
 from ade_keeper import proc
 
-# SIGKILL works at once, except on a process in uninterruptible sleep.
+# How long to wait after SIGKILL. It works at once, except on a process in uninterruptible sleep.
 KILL_SECONDS = 5.0
 
 
@@ -23,7 +23,7 @@ def _boot() -> str:
 
 
 def _machine() -> str:
-    """Return an identifier of the kernel boot and pid namespace, within which a pid has a meaning."""
+    """Identify the kernel boot and the pid namespace. A pid has a meaning only within these."""
     return f"{_boot()}/{os.stat('/proc/self/ns/pid').st_ino}"
 
 
@@ -58,7 +58,10 @@ class ProcessId:
         return asdict(self)
 
     def alive(self) -> bool | None:
-        """Return None if it belongs to another machine, boot or pid namespace. A zombie counts as dead."""
+        """Return whether the process is alive, or None if it belongs to another machine, boot or pid namespace.
+
+        A zombie counts as dead.
+        """
         if self.machine != _machine():
             return None
         now = proc.process(self.pid)
@@ -66,10 +69,11 @@ class ProcessId:
 
 
 def end_recorded(process_id: ProcessId, grace_seconds: float) -> Literal["ended", "gone", "elsewhere", "unkillable"]:
-    """End this process, its group, session and descendants: SIGTERM, grace, SIGKILL.
+    """End this process, its group, session and descendants: SIGTERM, grace period, SIGKILL.
 
-    "gone": it had already ended, even if its pid now belongs to another one. "elsewhere": nothing was done, see
-    `ProcessId.alive`. "unkillable": it still exists, in uninterruptible sleep or as another user.
+    Return "gone" if the process had already ended, even if another process has its pid now; "elsewhere" if nothing was
+    done, because its pid has no meaning here (see `ProcessId.alive`); "unkillable" if it still exists, because it is in
+    uninterruptible sleep or belongs to another user.
     """
     if process_id.machine != _machine():
         return "elsewhere"
@@ -119,7 +123,7 @@ def _send(victims: Iterable[proc.Process], *numbers: int) -> None:
 
 
 def _wait(victims: Iterable[proc.Process], seconds: float) -> None:
-    """Wait until all processes have ended, or until the time is over."""
+    """Wait until all processes have ended or the time is up."""
     watched = select.poll()
     waiting = set()
     for each in _still_alive(victims):

@@ -1,4 +1,4 @@
-"""Turns a child's output into storable lines and JSON events, within limits and with little memory."""
+"""Turns a child's output into lines and JSON events that can be stored. Limits their size, and needs little memory."""
 
 import codecs
 import json
@@ -9,15 +9,15 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-# A longer line is split, because a line becomes a row and is shown on a page.
+# Longer lines are split, because each line becomes a row and is shown on a page.
 LINE_CHARACTERS = 8192
-# Lines per callback, and so per bulk insert; this also limits what is held in memory.
+# The maximum number of lines per callback, and so per bulk insert. It also limits how many are held in memory.
 BATCH_LINES = 500
-# A person who follows the live log should not wait longer for a line.
+# The longest that a line waits to be delivered, so that a person who follows the live log sees it soon.
 BATCH_SECONDS = 0.1
-# Bytes that are kept from the end of output over the limit, because the last lines explain a failure.
+# How many bytes to keep from the end of output that exceeds the limit, because the last lines explain a failure.
 TAIL_BYTES = 4096
-# One event is one row: a step's result, not a document.
+# The maximum size of an event. An event is stored as one row, and should be a step's result, not a document.
 EVENT_BYTES = 256 * 1024
 
 _line_end = re.compile("\r\n|\n|\r")
@@ -54,8 +54,8 @@ class Lines:
 
 
 class Output:
-    """Both output streams of one child, passed to `deliver` in batches. Over the limit it only counts and keeps the
-    end.
+    """Passes both output streams of one child to `deliver` in batches. Beyond the limit, it counts the bytes and keeps
+    only the end of each stream.
     """
 
     def __init__(self, limit_bytes: int, deliver: Callable[[list[Line]], None] | None) -> None:
@@ -125,7 +125,7 @@ class Output:
 
 
 class Events:
-    """Parses one JSON object per line. Counts and drops all other lines, long lines, and lines over the limit."""
+    """Parses one JSON object per line. Drops and counts all other lines, too long lines, and lines over the limit."""
 
     def __init__(self, limit_bytes: int, deliver: Callable[[dict[str, Any]], None]) -> None:
         self.refused = 0
@@ -168,7 +168,9 @@ class Events:
 
 
 def storable(value: Any) -> Any:
-    """Drop NUL and replace lone surrogates, which jsonb refuses. Raise ValueError for infinity and NaN."""
+    """Make a value storable: drop NUL and replace lone surrogates, which jsonb refuses. Raise ValueError for infinity
+    and NaN.
+    """
     if isinstance(value, float) and not math.isfinite(value):
         raise ValueError(f"{value} is not a number in JSON")
     if isinstance(value, str):

@@ -1,4 +1,4 @@
-"""The isolation of a child: its environment variables, and bubblewrap where the machine has it."""
+"""Isolates a child process: by its environment variables, and by bubblewrap where the machine has it."""
 
 import os
 import re
@@ -7,11 +7,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-# Matches names alone and as a suffix: REPLICA_DATABASE_URL.
+# Names of environment variables with secrets. Prefixed names such as REPLICA_DATABASE_URL match too.
 _SECRET = re.compile(r"DJANGO_.*|.*(DATABASE_URL|SECRET_KEY|PGPASSWORD)")
-# The directories with a distribution's programs. A child without network sees only these, SETTINGS and its own paths.
+# The directories in which distributions keep programs. A child without network sees only these, SETTINGS and its own
+# paths.
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store")
-# Configuration for libraries, time zone, locales and certificates. No keys, and no settings of programs.
+# Configuration of libraries, time zone, locales and certificates. It contains no keys and no settings of programs.
 SETTINGS: tuple[str, ...] = (
     "/etc/alternatives",
     "/etc/fonts",
@@ -33,19 +34,19 @@ SETTINGS: tuple[str, ...] = (
     "/etc/ssl/openssl.cnf",
     "/etc/terminfo",
     "/etc/timezone",
-    # Numeric libraries read the number of cores here.
+    # Numeric libraries look here for the number of cores.
     "/sys/devices/system/cpu",
 )
-# A process with root's user ID may write these even without capabilities, and could make the kernel start a program
-# outside the sandbox.
+# Even without capabilities, a process with root's user ID may write to these, and so could make the kernel start a
+# program outside the sandbox.
 KERNEL_SWITCHES = (
     *("/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs", "/proc/acpi", "/proc/scsi"),
     *("/proc/driver", "/proc/dynamic_debug", "/proc/mtrr", "/proc/pressure"),
 )
 TEMPORARY = "/tmp"  # noqa: S108  # the name inside the sandbox
-# The child's PATH if this process has none.
+# The child's PATH if this process has no PATH.
 PATH = "/usr/local/bin:/usr/bin:/bin"
-# The kernel's limit for symbolic links in one path.
+# The kernel follows at most this many symbolic links in one path.
 MOST_LINKS = 40
 
 
@@ -80,13 +81,14 @@ class SandboxPaths:
     writable: Sequence[str]
     readable: Sequence[str]
     hidden: Sequence[str]
-    # Make the program the first process of the sandbox. bubblewrap's own first process would outlive the program, and
-    # the program could change it.
+    # Whether the program becomes the first process of the sandbox. bubblewrap's own first process would outlive the
+    # program, and the program could change it.
     is_first: bool = False
 
 
 def wrap(argv: Sequence[str], paths: SandboxPaths, *, status: int, seccomp: int | None) -> list[str]:
-    """Return the command inside bubblewrap. A later bind covers an earlier one, so hiding comes before showing."""
+    """Return the command that runs `argv` inside bubblewrap."""
+    # A later bind covers an earlier one, so hide paths before showing paths inside them.
     command = [
         *(bubblewrap() or "bwrap", "--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL"),
         *("--json-status-fd", str(status)),
@@ -107,12 +109,13 @@ def wrap(argv: Sequence[str], paths: SandboxPaths, *, status: int, seccomp: int 
     command += ["--proc", "/proc", "--dev", "/dev"]
     for path in KERNEL_SWITCHES:
         command += ["--ro-bind-try", path, path]
-    # /dev/shm is on the child's own disk. A tmpfs would use memory that no limit counts, and its files would stay for
-    # the next process of the same sandbox.
+    # Put /dev/shm into the child's own folder on disk. A tmpfs would use memory that no limit counts, and its files
+    # would stay for the next process of the same sandbox.
     command += ["--bind", paths.scratch, "/dev/shm"]  # noqa: S108  # the path inside the sandbox
     if not paths.network and not any(_is_below(path, TEMPORARY) for path in (*visible, *mounted)):
         command += ["--bind", paths.scratch, TEMPORARY]
-    # Hide paths below visible or writable ones, except for readable and writable paths inside them.
+    # Hide the hidden paths that are inside visible or writable paths. Readable and writable paths inside hidden ones
+    # are shown again.
     writable = [*paths.writable, paths.cwd]
     above = [path for path in writable if any(_is_below(each, path) for each in paths.hidden)]
     hidden = [path for path in paths.hidden if any(_is_below(path, each) for each in (*visible, *above))]
@@ -125,15 +128,15 @@ def wrap(argv: Sequence[str], paths: SandboxPaths, *, status: int, seccomp: int 
             command += ["--ro-bind", path, path]
     for path in writable:
         command += ["--bind", path, path] if path not in above else []
-    # Make all file systems in memory read-only.
+    # Make all in-memory file systems read-only.
     for path in ("/", "/dev", *filter(os.path.isdir, hidden)):
         command += ["--remount-ro", path]
     return [*command, "--chdir", paths.cwd, "--", *argv]
 
 
 def installation_of(program: str) -> list[str]:
-    """Return the directories that belong to a program: an interpreter's environment and library, otherwise the file
-    itself.
+    """Return the paths that belong to a program: for a Python interpreter its environment and library, for any other
+    program only the file itself.
     """
     home = Path(program).parent.parent
     directories = [str(home)] if (home / "pyvenv.cfg").is_file() else []
@@ -142,9 +145,9 @@ def installation_of(program: str) -> list[str]:
     except (OSError, ValueError):
         lines = []
     pairs = [line.partition("=") for line in lines]
-    # The base interpreter of a virtual environment.
+    # `home` in pyvenv.cfg leads to the base interpreter of a virtual environment.
     pythons = [f"{value.strip()}/python" for name, _, value in pairs if name.strip() == "home"]
-    # Both the names in use and the real paths, because version directories are often links.
+    # Include both the paths in use and the real paths, because version directories are often links.
     for python in (*pythons, os.path.realpath(program)):
         base = Path(python).parent.parent
         if any(base.glob("lib/python3*/os.py")):

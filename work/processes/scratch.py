@@ -1,6 +1,6 @@
-"""The directories in which a worker's children work.
+"""The directories in which a worker's child processes work.
 
-Each is locked by the worker that made it. The next worker removes what a dead worker left.
+Each worker locks its own directory. When a worker has died, the next worker removes the directory that it left.
 """
 
 import os
@@ -23,7 +23,7 @@ log = structlog.get_logger(__name__)
 
 
 class ScratchDirectory:
-    """A worker's own folder. It has a folder for each warm child, and in those one for each piece of work."""
+    """A worker's own folder. It contains a folder for each warm child, with a folder for each piece of work in it."""
 
     def __init__(self, root: Path) -> None:
         self.path = root / uuid4().hex
@@ -43,7 +43,7 @@ class ScratchDirectory:
 
 
 def sweep(root: Path) -> int:
-    """Remove the folders of dead workers, and what could not be removed earlier. Return how many."""
+    """Remove the folders of dead workers, and folders that could not be removed earlier. Return their number."""
     swept = 0
     for each in _take_unremoved():
         remove(each)
@@ -61,9 +61,9 @@ def sweep(root: Path) -> int:
 
 @contextmanager
 def workplace(below: Path, name: str) -> Iterator[Path]:
-    """Make a directory in the folder of a warm child, and empty that folder afterwards.
+    """Make a directory for one piece of work in a warm child's folder, and empty that folder afterwards.
 
-    The next piece of work must not see what this one has put next to its own directory.
+    The next piece of work must not see any files that this one has put next to its own directory.
     """
     path = below / name
     path.mkdir(mode=0o700)
@@ -73,19 +73,19 @@ def workplace(below: Path, name: str) -> Iterator[Path]:
         with _log_errors(below):
             _empty(below, but=SCRATCH)
         with _log_errors(below), suppress(FileNotFoundError):
-            # It is mounted as the child's shared memory, so the folder itself has to stay.
+            # The scratch folder is mounted as the child's shared memory, so the folder itself has to stay.
             _empty(below / SCRATCH)
 
 
 def is_intact(below: Path) -> bool:
-    """Return whether other work may use the folder: it has only its scratch folder, which is a real directory."""
+    """Return whether other work may use the folder: it contains nothing but a scratch folder, which is not a link."""
     with suppress(OSError):
         return os.listdir(below) == [SCRATCH] and stat.S_ISDIR(os.lstat(below / SCRATCH).st_mode)
     return False
 
 
 def remove(path: Path) -> None:
-    """Remove a folder, whatever a child has done to it. What cannot be removed now is tried again later."""
+    """Remove a folder, whatever a child has done to it. If this fails, `remove` and `sweep` try again later."""
     for each in (path, *_take_unremoved()):
         try:
             with suppress(FileNotFoundError):
@@ -98,7 +98,7 @@ def remove(path: Path) -> None:
 
 def _take_unremoved() -> list[Path]:
     paths = []
-    # Another thread may take some of them.
+    # Another thread may be taking folders from the same list.
     with suppress(IndexError):
         for _ in range(len(_unremoved)):
             paths.append(_unremoved.pop())
@@ -106,10 +106,10 @@ def _take_unremoved() -> list[Path]:
 
 
 def _empty(folder: Path, but: str = "") -> None:
-    """Remove everything in a folder, without following links and at any depth.
+    """Remove everything in a folder at any depth, without following links.
 
-    The content of nested folders is moved up before they are removed. This needs two descriptors, while shutil needs
-    one per level, and it never recurses.
+    Move the folders inside a folder up to the top, and then remove the folder. This needs only two descriptors, while
+    shutil needs one per level, and it never recurses.
     """
     top = _enter(None, str(folder))
     try:
@@ -128,7 +128,7 @@ def _remove_folder(top: int, name: str) -> None:
     try:
         for entry in _entries(below):
             if entry.is_dir(follow_symlinks=False):
-                # It may have no permissions, and could then not be moved either. `_enter` repairs that.
+                # A folder without permissions cannot be moved either. `_enter` grants them.
                 os.close(_enter(below, entry.name))
                 os.rename(entry.name, uuid4().hex, src_dir_fd=below, dst_dir_fd=top)
             else:
@@ -144,7 +144,7 @@ def _entries(folder: int) -> list[os.DirEntry[str]]:
 
 
 def _enter(folder: int | None, name: str) -> int:
-    """Open a folder. If its owner, which is this user, lacks permission, grant it first."""
+    """Open a folder. If this user, who owns it, lacks the permission, grant it first."""
     try:
         return os.open(name, _FOLDER, dir_fd=folder)
     except PermissionError:

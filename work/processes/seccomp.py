@@ -1,7 +1,7 @@
-"""A seccomp filter (classic BPF) of the system calls that a sandboxed program may not make.
+"""A seccomp filter (classic BPF) that forbids sandboxed programs certain system calls.
 
-It forbids objects that outlive a process, and access beyond the sandbox: System V shared memory and queues, keyrings,
-mounts, namespaces, and the memory of other processes. All other calls are allowed.
+It forbids calls that make objects which outlive a process, and calls that reach beyond the sandbox: System V shared
+memory and queues, keyrings, mounts, namespaces, and the memory of other processes. All other calls are allowed.
 """
 
 import errno
@@ -11,9 +11,9 @@ from collections.abc import Iterable
 from functools import cache
 from typing import NamedTuple
 
-# The architecture of a call in the data of a filter, from <linux/audit.h>.
+# The values by which a filter recognises a call's architecture, from <linux/audit.h>.
 _ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
-# x32 calls on x86_64 have this bit and would bypass the filter with their own numbers.
+# On x86_64, the numbers of x32 calls have this bit. They would bypass the filter, because they differ from its numbers.
 _X32_BIT = 0x40000000
 
 _LOAD, _JUMP_EQUAL, _JUMP_AT_LEAST, _JUMP_ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
@@ -22,9 +22,9 @@ _NUMBER, _ARCHITECTURE, _ARGUMENTS = 0, 4, 16
 
 _ALLOW, _REFUSE, _KILL = 0x7FFF0000, 0x00050000, 0x80000000
 
-# The flags of clone() and unshare() that make a namespace: time, mount, cgroup, uts, ipc, user, pid, net.
+# The flags with which clone() and unshare() make namespaces: time, mount, cgroup, uts, ipc, user, pid, net.
 _NAMESPACES = 0x00000080 | 0x00020000 | 0x02000000 | 0x04000000 | 0x08000000 | 0x10000000 | 0x20000000 | 0x40000000
-# These can insert characters into a terminal's input, as if another user had typed them.
+# These ioctls can insert characters into a terminal's input, as if another user had typed them.
 _TIOCSTI, _TIOCLINUX = 0x5412, 0x541C
 
 
@@ -33,7 +33,7 @@ class Calls(NamedTuple):
     aarch64: int | None
 
 
-# No program makes these calls by accident or could continue without them, so it is killed.
+# Calls for which the program is killed. No program makes them by accident, or could go on without them.
 FATAL = {
     "mount": Calls(165, 40),
     "umount2": Calls(166, 39),
@@ -50,7 +50,7 @@ FATAL = {
     "open_tree_attr": Calls(467, 467),
 }
 
-# Libraries try some of these and work without them.
+# Calls that return an error, because libraries try some of them and work without them.
 REFUSED = {
     # System V objects remain after the process has ended.
     "shmget": Calls(29, 194),
@@ -102,20 +102,20 @@ REFUSED = {
     "fanotify_init": Calls(300, 262),
 }
 
-# These create files without a name. No file limit counts their memory, and other processes can receive them. glibc
-# does not need them.
+# These calls create nameless files in memory. No file limit counts that memory, and the files can be passed to other
+# processes. glibc does not need these calls.
 _MEMFD = {"memfd_create": Calls(319, 279), "memfd_secret": Calls(447, 447)}
-# The flags of clone3() are in a structure, which a filter cannot read. Programs fall back to clone() if the call does
-# not exist.
+# The flags of clone3() are in a structure, which a filter cannot read. So the filter pretends that clone3() does not
+# exist, and programs fall back to clone().
 _CLONE3 = Calls(435, 435)
 _CLONE, _UNSHARE = Calls(56, 220), Calls(272, 97)
 _IOCTL = Calls(16, 29)
-# SO_SNDBUF and SO_RCVBUF at the level SOL_SOCKET. Data in sockets is kernel memory that belongs to no process, and
-# `usage.py` estimates it from the number of sockets. Buffers therefore keep their default size: the call has no effect
-# and reports success.
+# SO_SNDBUF and SO_RCVBUF at the level SOL_SOCKET. Data in sockets is kernel memory that belongs to no process, so
+# `usage.py` estimates it from the number of sockets. For this, buffers must keep their default size: a call that sets
+# their size reports success but has no effect.
 _SETSOCKOPT, _SOL_SOCKET, _BUFFERS = Calls(54, 208), 1, [7, 8]
-# These calls could slow down process 1 of a sandbox, which forks the others. The value is the call with the position of
-# its process ID. Processes may pass 0 or their own ID.
+# With these calls, a program could slow down process 1 of the sandbox, which forks the other processes. So they are
+# refused for process 1; 0 and other IDs are allowed. The values are the call and the position of its process ID.
 _OF_A_PROCESS = {
     "prlimit64": (Calls(302, 261), 0),
     "sched_setaffinity": (Calls(203, 122), 0),
@@ -125,7 +125,7 @@ _OF_A_PROCESS = {
     "setpriority": (Calls(141, 140), 1),
     "ioprio_set": (Calls(251, 30), 1),
 }
-# The first argument can make these calls address a group or a user, and so other processes.
+# With these values of the first argument, the calls address a group or a user, and so also other processes.
 _OF_MORE_THAN_ONE = {"setpriority": (Calls(141, 140), [1, 2]), "ioprio_set": (Calls(251, 30), [2, 3])}
 
 
@@ -168,7 +168,7 @@ def _when_called(machine: str, calls: Iterable[Calls], answer: int) -> list[byte
 def _when_argument(
     machine: str, calls: Calls, position: int, compare: int, values: list[int], answer: int
 ) -> list[bytes]:
-    """Compare only the lower half of the argument; the kernel uses no more of these."""
+    """Answer a call by the value of an argument. Compare only its lower half: the kernel uses no more of these ones."""
     checks = [part for value in values for part in (_jump(compare, value, 0, 1), _statement(_RETURN, answer))]
     body = [_statement(_LOAD, _ARGUMENTS + 8 * position), *checks, _statement(_LOAD, _NUMBER)]
     return [_jump(_JUMP_EQUAL, getattr(calls, machine), 0, len(body)), *body]

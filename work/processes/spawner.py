@@ -1,6 +1,7 @@
-"""The spawner, one per worker process: it forks guards, and kills the processes that a killed guard leaves.
+"""The spawner, one per worker process: it forks guards, and kills the processes that a killed guard leaves behind.
 
-It has a single thread, so fork is safe here; in a worker's threads it could deadlock. `spawner_client.py` starts it.
+It has a single thread, so it can fork safely. A fork in a worker with its threads could deadlock. `spawner_client.py`
+starts the spawner.
 """
 
 import gc
@@ -34,7 +35,7 @@ def serve(descriptor: int, worker: int) -> None:
         for guard in ready & guards.keys():
             watched.unregister(guard)
             os.close(guard)
-            # The descendants of a killed guard are reparented to this process.
+            # This process becomes the parent of a killed guard's descendants.
             strays |= os.waitpid(guards.pop(guard), 0)[1] != 0
         if descriptor in ready and (pid := _fork_guard(doorbell)):
             pidfd = os.pidfd_open(pid)
@@ -50,7 +51,7 @@ def serve(descriptor: int, worker: int) -> None:
 
 
 def _fork_guard(doorbell: socket.socket) -> int | None:
-    """Take a request and return the PID of its guard, or None if the fork failed. Exit if the worker is gone."""
+    """Take a request, fork a guard and return its PID, or None if the fork failed. Exit if the worker is gone."""
     try:
         message, descriptors, _ = receive(doorbell, 1, 1)
     except ConnectionResetError:
@@ -80,7 +81,7 @@ def _run_guard(doorbell: socket.socket, control: int, spawner: int) -> NoReturn:
         gc.enable()
         code = ProcessGuard(socket.socket(fileno=control), spawner).run()
     except Exception:
-        # Report it here. In the spawner's loop it would look like an error of the spawner.
+        # Report the error here. In the spawner's loop it would look like an error of the spawner.
         sys.excepthook(*sys.exc_info())
     finally:
         os._exit(code)

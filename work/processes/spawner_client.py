@@ -1,4 +1,4 @@
-"""The worker's side of the spawner: it starts `work/processes/spawner.py` when first needed, and orders children."""
+"""The worker's side of the spawner. Starts `work/processes/spawner.py` when first needed, and orders children."""
 
 import atexit
 import errno
@@ -17,17 +17,17 @@ from typing import Any, NamedTuple, Self
 import ade_keeper
 from ade_keeper.guard import receive
 
-# The spawner answers within a millisecond. If it takes longer than this, it or the machine is stopped.
+# The spawner normally answers within a millisecond. If it takes longer than this, it or the machine has been suspended.
 ANSWER_SECONDS = 10.0
-# Limit for one answer. A configuration can replace the code of the guard in its sandbox and send anything.
+# The maximum size of one answer. A configuration can replace the code of the guard in its sandbox and send anything.
 ANSWER_BYTES = 1 << 20
-# Limit for the numbers in an answer. NaN fails the comparison too.
+# Numbers in an answer must be below this. NaN fails this comparison too.
 LARGEST = 1 << 62
-# About one per worker thread. A guard beyond this number ends with its child.
+# The maximum number of idle guards, about one per worker thread. Any further guard ends with its child.
 IDLE_GUARDS = 8
-# Isolated and without site-packages, so that it starts in 6 ms and is cheap to fork.
+# The spawner runs isolated and without site-packages, so that it starts in 6 ms and is cheap to fork.
 _PYTHON = (sys.executable, "-I", "-S", "-X", "utf8")
-# The folders of the spawner and of ade_keeper.
+# The import paths of the spawner and of ade_keeper.
 _FOLDERS = [str(Path(__file__).parents[2]), str(Path(ade_keeper.__path__[0]).parent)]
 _PROGRAM = (
     "import sys; sys.path += sys.argv[1:3]; from work.processes.spawner import serve; serve(*map(int, sys.argv[3:]))"
@@ -35,7 +35,7 @@ _PROGRAM = (
 
 
 class SpawnerClient:
-    """The spawner process. It ends with this process, not with the thread that started it."""
+    """The spawner process. It ends with this process, not with the thread that starts it."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -43,7 +43,7 @@ class SpawnerClient:
         self._doorbell: socket.socket | None = None
 
     def ring(self, descriptors: Sequence[int]) -> None:
-        """Request a guard, which gets this socket as its control socket. Raises OSError."""
+        """Request a guard, and pass it the descriptor of its control socket. Raise OSError if that fails."""
         with self._lock:
             with suppress(BrokenPipeError, ConnectionResetError):
                 return self._send(descriptors)
@@ -66,7 +66,7 @@ class SpawnerClient:
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 cwd="/",
-                # Empty: children of the same user can read it in /proc.
+                # The environment is empty, because children of the same user can read it in /proc.
                 env={},
                 start_new_session=True,
             )
@@ -87,8 +87,9 @@ class SpawnerClient:
         self._doorbell = self._process = None
 
     def abandon(self) -> None:
-        """Close the descriptors in a forked process, because the spawner belongs to its parent. The lock may be held
-        forever.
+        """Close the descriptors in a forked process, because the spawner belongs to its parent.
+
+        Do not take the lock: in the fork it may stay locked forever.
         """
         if self._doorbell is not None:
             self._doorbell.close()
@@ -97,7 +98,7 @@ class SpawnerClient:
 
 
 class Wires:
-    """The descriptors of one start. Ours stay with the child object; theirs are closed once sent."""
+    """The descriptors for starting one child. `ours` stay with the `Child`; `theirs` are closed once they are sent."""
 
     def __init__(self, ours: ExitStack, theirs: ExitStack, pass_fds: Sequence[int]) -> None:
         self.ours = ours
@@ -108,7 +109,7 @@ class Wires:
             self.give(descriptor, descriptor)
 
     def give(self, descriptor: int, number: int) -> None:
-        os.fstat(descriptor)  # fails now rather than while an order is half sent
+        os.fstat(descriptor)  # an invalid descriptor must fail now, not while an order is half sent
         self.descriptors.append(descriptor)
         self.numbers.append(number)
 
@@ -130,7 +131,7 @@ class Wires:
 
 
 class Answer(NamedTuple):
-    """A guard's report about the child it started."""
+    """A guard's report about the child that it has started."""
 
     number: int
     pid: int
@@ -141,7 +142,7 @@ class Answer(NamedTuple):
 
 
 class Refused(Exception):
-    """Nothing was started. `step` says where it failed."""
+    """The guard refused an order, and started nothing. `step` says at which step it failed."""
 
     def __init__(self, step: str, number: int | None, error: str) -> None:
         super().__init__(error)
@@ -150,19 +151,19 @@ class Refused(Exception):
 
 
 class GuardClient:
-    """The worker's side of a process guard, which keeps one child at a time. It is reused, because forking is
+    """The worker's side of a process guard. A guard has one child at a time, and is reused because forking is
     expensive.
     """
 
     def __init__(self, control: socket.socket) -> None:
-        """Take over the socket, and wait until the guard at its other end reports."""
+        """Take over the socket, and wait for the first report of the guard at its other end."""
         self._orders = 0
         self.control = control
         with ExitStack() as opened:
             opened.enter_context(control)
             control.settimeout(ANSWER_SECONDS)
             answer, _, self.pidfd = self._receive(opened)
-            # The guard's own view of its pid, which differs from ours if it is inside a sandbox.
+            # The guard's pid as the guard sees it. If the guard is inside a sandbox, the pid is different outside.
             self.pid = _number(answer, "keeper")
             opened.pop_all()
 
@@ -178,14 +179,15 @@ class GuardClient:
             raise
 
     def start(self, order: dict[str, Any], wires: Wires) -> Answer:
-        """Start a child. Raises Refused.
+        """Start a child. Raise Refused or OSError if that fails.
 
-        BrokenPipeError and ConnectionResetError mean that the guard has not read the order, so nothing was started:
-        the kernel resets a connection that is closed with unread data. After any other OSError the state is unknown.
+        BrokenPipeError and ConnectionResetError mean that nothing was started, because the guard has not read the
+        order: the kernel resets a connection that is closed with unread data. After any other OSError it is unknown
+        whether the child was started.
         """
         self._orders += 1
         message = json.dumps(order | {"numbers": wires.numbers, "number": self._orders}).encode() + b"\n"
-        # Reserve a descriptor for the child's pidfd, so that a shortage shows before the child starts.
+        # Reserve a descriptor for the child's pidfd, so that a shortage of descriptors shows before the child starts.
         spare = os.dup(self.pidfd)
         sent_at = time.monotonic()
         try:
@@ -195,11 +197,11 @@ class GuardClient:
             os.close(spare)
         answer, unread, pidfd = self._receive(wires.ours)
         pid, ticks, at = (_number(answer, name) for name in ("pid", "start_ticks", "at"))
-        # The time limits count from this moment. A guard must not extend them by reporting a later one.
+        # The time limits count from `at`. A guard must not extend them by reporting a time in the future.
         return Answer(self._orders, int(pid), int(ticks), max(sent_at, min(at, time.monotonic())), unread, pidfd)
 
     def _receive(self, opened: ExitStack) -> tuple[dict[str, Any], bytes, int]:
-        """Return the answer, further data and the descriptor. Raises Refused, or OSError if the answer is invalid."""
+        """Return the answer, any data after it, and its descriptor. Raise Refused, or OSError if it is invalid."""
         data, descriptors = b"", list[int]()
         give_up_at = time.monotonic() + ANSWER_SECONDS
         while b"\n" not in data:
@@ -231,7 +233,7 @@ class GuardClient:
 
 
 def parse(line: bytes) -> dict[str, Any]:
-    """Raises OSError if the line is not a JSON object."""
+    """Parse a JSON object. Raise OSError if the line is anything else."""
     try:
         answer = json.loads(line)
     except (ValueError, RecursionError) as error:
@@ -265,7 +267,7 @@ class Pool:
                 self.give_back(guard)
                 raise
             except (BrokenPipeError, ConnectionResetError):
-                guard.close()  # the guard or its spawner was killed while the guard was idle
+                guard.close()  # the guard or its spawner was killed while the guard was idle: try another guard
                 if is_new:
                     raise
             except BaseException:
@@ -280,10 +282,10 @@ class Pool:
             try:
                 return GuardClient.of(spawner), True
             except ConnectionAbortedError:
-                return GuardClient.of(spawner), True  # the spawner was killed before it answered, and is restarted now
+                return GuardClient.of(spawner), True  # the spawner was killed before it answered: this restarts it
         except TimeoutError:
-            # The spawner is stopped or stuck. Its guards may still work and would end with it, so start another one
-            # without ending it.
+            # The spawner is suspended or stuck. Its guards may still work, but would end with it. So start another
+            # spawner without ending this one.
             if self._spawner is spawner:
                 self._retired.append(spawner)
                 self._spawner = SpawnerClient()
@@ -318,12 +320,12 @@ def start(order: dict[str, Any], wires: Wires) -> tuple[GuardClient, Answer]:
 
 
 def give_back(guard: GuardClient) -> None:
-    """Return a guard whose child and all its descendants are gone."""
+    """Make a guard available again once its child and all the child's descendants are gone."""
     _pool.give_back(guard)
 
 
 def close() -> None:
-    """End the spawner, its guards and their children. The next child starts a new spawner."""
+    """End the spawner, its guards and their children. The next call of `start` starts a new spawner."""
     _pool.close()
 
 

@@ -1,8 +1,8 @@
-"""Runs programs of configurations and other child processes: in their own sessions, within limits, with captured
-output.
+"""Runs the programs of configurations, and other child processes. Each has its own session, limits and captured output.
 
-`run` does everything; `spawn` returns a `Child` to callers that wait for more than one thing. A worker's threads never
-fork: the spawner in `work/processes/spawner.py` forks the process guard, which starts and kills the child.
+`run` starts a child and waits for it. `spawn` returns a `Child`, for callers that wait for more than one thing. A
+worker's threads never fork: the spawner in `work/processes/spawner.py` forks the process guard, which starts and kills
+the child.
 """
 
 import errno
@@ -37,11 +37,11 @@ OnOutput = Callable[[list[Line]], None]
 OnEvent = Callable[[dict[str, Any]], None]
 Path = str | os.PathLike[str]
 
-# Time between SIGTERM and SIGKILL: enough to flush a file, not to finish the work.
+# The time between SIGTERM and SIGKILL. It is enough to flush a file, but not to finish the work.
 GRACE_SECONDS = 5.0
-# The folder for temporary files, inside the child's directory but not among its results.
+# The folder for temporary files. It is inside the child's directory, but does not count as one of its results.
 SCRATCH = ".tmp"
-# The environment variable with the number of the events descriptor.
+# The environment variable that holds the number of the descriptor for events.
 EVENTS_VARIABLE = "ADE_EVENTS_FD"
 
 logger = logging.getLogger(__name__)
@@ -58,28 +58,29 @@ class Times(TypedDict):
 class Limits:
     """Limits of one child. None means no limit.
 
-    The kernel counts address space, CPU time and open files per process. Memory, tasks and disk are limits on the child
-    and all its descendants together, and the wall clock ends them all.
+    The kernel applies the limits of address space, CPU time and open files to each process. The limits of memory, tasks
+    and disk apply to the child and all its descendants together. The wall-clock limit ends them all.
     """
 
-    # The default of a run; builds and extractions set their own.
+    # The default is for runs. Builds and extractions set their own limit.
     wall_seconds: float | None = 120.0
-    # Twice the wall clock: two busy threads all the time. More threads reach it before the wall clock.
+    # Twice the wall-clock limit, which two threads can use if they are always busy. More busy threads reach this limit
+    # before the wall-clock limit.
     cpu_seconds: int | None = 240
-    # Address space, not memory: numeric libraries reserve some GB for their threads and use a tenth of it.
+    # Address space is not memory: numeric libraries reserve some GB for their threads and use a tenth of it.
     address_space_bytes: int | None = 4 << 30
-    # Large enough for the largest artifact, and stops a file that grows forever.
+    # Large enough for the largest artifact. Stops a file that grows forever.
     file_size_bytes: int | None = 512 << 20
-    # The limit of select(), and plenty for one document.
+    # select() cannot handle more, and this is plenty for one document.
     open_files: int | None = 1024
-    # This counts all threads of this *user*, including the worker and other children. So it is far above what they
-    # need, and far below what stops the machine. The kernel ignores it for root.
+    # The kernel counts all threads of this *user*, including those of the worker and of other children. So the limit is
+    # far above what these need, and far below what would stop the machine. The kernel does not apply it to root.
     processes: int | None = 2048
-    # Totals over all processes of the child, measured twice a second.
+    # These three are totals over the child and all its descendants, measured twice a second.
     memory_bytes: int | None = 4 << 30
     tasks: int | None = 512
     disk_bytes: int | None = 4 << 30
-    # Log lines are rows. This is ten times more than a person would read.
+    # Each log line becomes a row. This is ten times more output than a person would read.
     output_bytes: int = 1 << 20
     # Events are results and must not be cut off by accident.
     event_bytes: int = 16 << 20
@@ -108,7 +109,7 @@ class Limits:
 
 
 class Options(TypedDict, total=False):
-    """The options that `run` passes on to `spawn`."""
+    """The options that `run` passes on to `spawn`, which explains them."""
 
     cwd: Required[Path]
     env: Mapping[str, str] | None
@@ -133,11 +134,11 @@ def run(
     on_start: Callable[[Child], None] | None = None,
     **options: Unpack[Options],
 ) -> Ended:
-    """Run a child and return when it has ended. Raises CannotStart.
+    """Run a child and return when it has ended. Raise CannotStart if it cannot be started.
 
-    `stop` is called at least every 100 ms and ends the child by returning a reason. It and the callbacks run in this
-    thread: a slow callback delays the next call, but not the wall clock and `Child.trust_until`, which the guard
-    enforces. If one of them raises, the child is killed first.
+    `stop` is called at least every 100 ms; if it returns a reason, the child is ended. `stop` and the callbacks run in
+    this thread. So a slow callback delays the next call of `stop`, but not the wall-clock limit and
+    `Child.trust_until`, which the guard enforces. If `stop` or a callback raises an error, the child is killed first.
     """
     with spawn(argv, **options) as child:
         if on_start is not None:
@@ -166,12 +167,14 @@ def spawn(
 ) -> Child:
     """Start a child. The caller must then call `wait`, or `poll` often enough that the pipes do not fill.
 
-    `pass_fds` keep their numbers. `network`, `writable`, `readable` and `hidden` take effect only in bubblewrap. There
-    the child sees, read-only, the programs and libraries of the system, its own installation and the `readable` paths;
-    it can write to the `writable` paths and `cwd`. With `network` it sees the whole machine except the `hidden` paths;
-    that is for ADE's own programs. With `is_first` the program is the first process of its sandbox and must reap
-    orphans. `trust_until` is as in `Child.trust_until`; after that moment the child is not even started. Raises
-    CannotStart, and ValueError for a secret in `env`.
+    The descriptors in `pass_fds` keep their numbers. `network`, `writable`, `readable` and `hidden` take effect only in
+    bubblewrap. There the child can read the programs and libraries of the system, its own installation and the
+    `readable` paths, and can write to the `writable` paths and `cwd`. With `network`, which is for ADE's own programs,
+    it sees the whole machine except the `hidden` paths. With `is_first`, the program is the first process of its
+    sandbox and must reap orphans. `trust_until` is as in `Child.trust_until`; after that time the child is not even
+    started.
+
+    Raise CannotStart if the child cannot be started, and ValueError if `env` contains a secret.
     """
     directory, scratch, variables = place(cwd, env or {})
     limits = limits or Limits()
@@ -200,14 +203,15 @@ def spawn(
             "group": groups.order(limits.tasks),
         }
         guard, answer = spawner_client.start(order | times, wires)
-        # What loses its parent comes to the guard, which has one child at a time.
+        # All processes below the guard are the child's: orphaned descendants move to the guard, which has one child at
+        # a time.
         measured = (guard.pid, [directory, *_absolute(writable)], limits.most())
         usage = Usage(*measured, walled_off=is_sandboxed, own_network=is_sandboxed and not network)
         return Child(program, guard, answer, pipes, ours.pop_all(), usage=usage, **times)
 
 
 def _give_filter(wires: Wires) -> int | None:
-    """Return the number of the descriptor from which bubblewrap reads the seccomp filter, or None without a filter."""
+    """Pass the seccomp filter to bubblewrap. Return the number of its descriptor, or None if there is no filter."""
     if (program := seccomp.program()) is None:
         return None
     reading, writing = os.pipe()
@@ -248,8 +252,9 @@ def place(cwd: Path, env: Mapping[str, str]) -> tuple[str, str, dict[str, str]]:
 
 
 def _executable(argv: Sequence[str], directory: str, search_path: str) -> str:
-    """Return the path of the program. It is looked up here with the child's PATH: bubblewrap reports a missing one too
-    late.
+    """Return the path of the program, looked up on the child's PATH.
+
+    Check it here, because bubblewrap would report a missing program too late.
     """
     if not argv or not argv[0]:
         raise CannotStart("Cannot start: no program was given.")
@@ -309,7 +314,7 @@ NO_SANDBOX = (
 
 
 def level() -> Level:
-    """Return what children get. Raises CannotStart if ADE_SANDBOX requires more."""
+    """Return the isolation that children get. Raise CannotStart if ADE_SANDBOX requires more."""
     if policy == "off":
         return "limits"
     possible = sandbox_level()
@@ -323,8 +328,8 @@ _LOOK_AROUND = "import os; print(os.getpid(), os.readlink('/proc/self/ns/net'), 
 
 @cache
 def sandbox_level() -> Level:
-    """Return what works on this machine. It is tried once per process, because some hosts have bubblewrap but forbid
-    it.
+    """Return the isolation that works on this machine. Try it once per process, because some machines have bubblewrap
+    but forbid it.
     """
     if bubblewrap() is None:
         return "limits"

@@ -1,6 +1,6 @@
 """Measures the memory, disk space and processes of a child and all its descendants, twice a second.
 
-The kernel's limits hold for a single process, and a program can have many.
+The kernel's limits apply to single processes, but a program can have many.
 """
 
 import errno
@@ -17,18 +17,19 @@ from functools import cache
 from ade_keeper import proc
 
 LOOK_SECONDS = 0.5
-# A slow measurement is repeated less often, but a limit still holds within two seconds.
+# Slow measurements are repeated less often, but at least so often that an exceeded limit is noticed within two seconds.
 LONGEST_PAUSE_SECONDS = 1.2
-# Time limit for reading memory maps. Reading the map of a process waits while a fork copies it: 500 processes that only
-# forked delayed one measurement by 24 s. The order is random, so a later measurement includes the skipped processes.
+# Time limit for reading memory maps. While a process forks, reading its map has to wait: 500 processes that did nothing
+# but fork delayed one measurement by 24 s. Processes are read in random order, so later measurements include those that
+# this one skips.
 MAPS_SECONDS = 0.4
-# Every file and folder counts as at least this size, so that many empty ones reach the limit too.
+# Every file and folder counts as at least this large, so that many empty files reach the limit too.
 LEAST_FILE_BYTES = 4096
 _TOO_MUCH = 1 << 62
-# Limits for all processes of a child together, because each of these takes time to measure.
+# Limits on all processes of a child together, because each descriptor and each mapping takes time to measure.
 MOST_DESCRIPTORS = 1 << 16
 MOST_MAPPINGS = 1 << 20
-# The memory that a TCP socket can use beyond the default buffer. Programs cannot raise it: see `seccomp.py`.
+# The memory that a TCP socket can use beyond the default buffer. Programs cannot raise it; see `seccomp.py`.
 _TCP_BYTES = 10 << 20
 _SHARED_MEMORY = (b"/dev/zero ", b"/memfd:", b"/SYSV")
 _PAGE = os.sysconf("SC_PAGE_SIZE")
@@ -37,19 +38,19 @@ _MB = 1 << 20
 
 @dataclass(frozen=True)
 class Most:
-    """Limits on all processes together. None means no limit."""
+    """Limits on all processes of a child together. None means no limit."""
 
     memory_bytes: int | None
-    # Includes threads, as the kernel does.
+    # Threads count too, as they do for the kernel.
     processes: int | None
     disk_bytes: int | None
 
 
 class Usage:
-    """The usage of all descendants of `root` and of these folders.
+    """Measures what all descendants of `root` use, and the size of these folders.
 
     `walled_off` means that the first two descendants belong to the sandbox and not to the program. `own_network` means
-    that the network namespace contains only sockets of these processes.
+    that the network namespace contains no sockets except those of these processes.
     """
 
     def __init__(
@@ -64,10 +65,10 @@ class Usage:
     ) -> None:
         self._root, self._folders, self._most = root, folders, most
         self._walled_off, self._own_network = walled_off, own_network
-        # Files and memory that cannot be inspected are estimated by the change of these totals of the machine.
+        # To estimate files and memory that cannot be inspected, we compare the machine's totals with these values.
         self._free_at_first, self._shared_at_first = _free_bytes(folders), _shared_bytes() or _TOO_MUCH
-        # Killing this process, the first of its sandbox, ends all processes in it at once. A fork bomb could otherwise
-        # fork faster than its processes are killed.
+        # The first process of the sandbox. Killing it ends all processes in the sandbox at once. Otherwise a fork bomb
+        # could fork faster than its processes are killed.
         self._victim = victim
         self._look_at = time.monotonic() + LOOK_SECONDS
 
@@ -79,7 +80,7 @@ class Usage:
         return self._look_at - time.monotonic()
 
     def excess(self) -> str | None:
-        """Return the exceeded limit in words that continue "over its limit of", or None."""
+        """Return which limit is exceeded, in words that complete "exceeded its limit of", or None."""
         started_at = time.monotonic()
         try:
             pids: list[int] = []
@@ -94,7 +95,7 @@ class Usage:
                     break
             if excess := self._excess_of_memory(pids, open_files) or self._excess_of_disk(open_files):
                 return excess
-            # The measurement took long, so the number of processes may have grown.
+            # If the measurement took long, the number of processes may have grown.
             return self._excess_of_processes([]) if time.monotonic() > until else None
         except _TooMany as error:
             return str(error)
@@ -103,7 +104,7 @@ class Usage:
             self._look_at = now + min(max(LOOK_SECONDS, 5 * (now - started_at)), LONGEST_PAUSE_SECONDS)
 
     def _excess_of_processes(self, pids: list[int]) -> str | None:
-        """Append the IDs of the processes to `pids`, and stop when the limit is exceeded."""
+        """Return the excess, if any. Append the processes' IDs to `pids`, and stop once the limit is exceeded."""
         most, tasks = self._most.processes, 0
         for pid in below(self._root):
             pids.append(pid)
@@ -118,7 +119,7 @@ class Usage:
         of_kernel = _socket_memory_bytes(pids[1]) if self._own_network and len(pids) > 1 else 0
         resident = sum(_size_of(pid)[1] * _PAGE + _swap_bytes(pid) for pid in pids)
         if resident + of_kernel + open_files.shared_bytes > most:
-            # This sum counts shared pages once per process, and mapped shared memory twice. Measure more exactly.
+            # This sum counts shared pages once per process and mapped shared memory twice, so measure more exactly.
             until = time.monotonic() + MAPS_SECONDS
             sizes = [_proportional(pid) if time.monotonic() < until else _as_resident(pid) for pid in pids]
             unmapped = max(open_files.shared_bytes - sum(shared for _, shared in sizes), 0)
@@ -148,15 +149,15 @@ class Usage:
 
 
 class _TooMany(Exception):
-    """The message names the limit, in words that continue "over its limit of"."""
+    """The message names the limit, in words that complete "exceeded its limit of"."""
 
 
 class _OpenFiles:
-    """Deleted files and shared memory that processes hold open or mapped, and that no folder lists."""
+    """Counts deleted files and shared memory, which no folder lists but which processes hold open or mapped."""
 
     def __init__(self) -> None:
         self.nameless_bytes = 0
-        # The known part of the shared memory.
+        # The part of the shared memory whose size is known.
         self.shared_bytes = 0
         self.has_shared_memory = False
         # Whether there are files that cannot be counted.
@@ -202,7 +203,7 @@ class _OpenFiles:
         try:
             file = os.stat(f"/proc/{pid}/map_files/{place.decode()}")
         except OSError:
-            # Only root may read this link.
+            # Only root may follow this link.
             self.is_incomplete |= not is_shared
             return
         if is_shared:
@@ -219,12 +220,12 @@ class _OpenFiles:
 
 
 def first_below(pid: int) -> int:
-    """Return the first child of a process, which bubblewrap started, or the process itself if it has none."""
+    """Return the first child of a bubblewrap process, or the process itself if it has no children."""
     return next(iter(_children(pid)), pid)
 
 
 def below(root: int) -> Iterator[int]:
-    """Yield all descendants. Processes that end meanwhile may be missing."""
+    """Yield all descendants of a process. Descendants of processes that end meanwhile may be missing."""
     waiting = _children(root)
     for pid in waiting:
         yield pid
@@ -239,7 +240,7 @@ def _children(pid: int) -> list[int]:
                 children += map(int, file.read().split())
     except FileNotFoundError:
         if not os.path.exists("/proc/thread-self/children"):
-            # The kernel does not provide these lists.
+            # This kernel has no lists of children.
             children = [each.pid for each in proc.processes() if each.parent == pid]
     except ProcessLookupError:
         pass
@@ -247,7 +248,7 @@ def _children(pid: int) -> list[int]:
 
 
 def _size_of(pid: int) -> tuple[int, int]:
-    """Return the number of threads, and of pages in memory."""
+    """Return a process's number of threads, and its number of pages in memory."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
             fields = file.read().rpartition(b")")[2].split()
@@ -271,8 +272,9 @@ def _has_swap() -> bool:
 
 
 def _proportional(pid: int) -> tuple[int, int]:
-    """Return the memory including swap, and the part of it that is shared memory. The size of each page is divided by
-    the number of processes that share it.
+    """Return a process's memory including swap, and how much of it is shared memory.
+
+    The size of each page is divided by the number of processes that share it.
     """
     total, shared = 0, 0
     try:
@@ -294,8 +296,9 @@ def _as_resident(pid: int) -> tuple[int, int]:
 
 
 def _socket_memory_bytes(pid: int) -> int:
-    """Return how much kernel memory the sockets of the network namespace can use. It belongs to no process, and sockets
-    inside messages count too.
+    """Return how much kernel memory the sockets of the process's network namespace can use.
+
+    This memory belongs to no process. Sockets inside messages that are still unread count too.
     """
     total = 0
     with suppress(OSError), open(f"/proc/{pid}/net/sockstat", "rb") as file:
@@ -314,7 +317,7 @@ def _socket_bytes() -> int:
 
 
 def _shared_bytes() -> int:
-    """Return the shared memory of the whole machine, or 0 if it is unknown."""
+    """Return the size of all shared memory of the machine, or 0 if it is unknown."""
     with suppress(OSError), open("/proc/meminfo", "rb") as file:
         return sum(int(line.split()[1]) * 1024 for line in file if line.startswith(b"Shmem:"))
     return 0
@@ -329,14 +332,14 @@ def _free_bytes(folders: Sequence[str]) -> int:
 
 
 def _carries_descriptors(pid: int, number: str) -> bool:
-    """Return whether unread messages in this socket carry descriptors. No list of open files contains these."""
+    """Return whether unread messages in this socket carry descriptors, because no list of open files has those."""
     with suppress(OSError), open(f"/proc/{pid}/fdinfo/{number}", "rb") as file:
         return any(line.startswith(b"scm_fds:") and int(line.split()[1]) > 0 for line in file)
     return False
 
 
 def _sizes_in(folder: str) -> Iterator[int | None]:
-    """Yield the size of each entry, and None for each folder that cannot be read."""
+    """Yield the size of each file and folder in a folder at any depth, and None for each folder that cannot be read."""
     waiting = [folder]
     for each in waiting:
         try:

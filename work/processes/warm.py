@@ -1,4 +1,6 @@
-"""Warm processes: children that are kept because starting them is slow. Each forks a new process per piece of work."""
+"""Warm processes: children that are kept running because starting them is slow. Each one forks a new process for every
+piece of work.
+"""
 
 import threading
 from collections.abc import Callable
@@ -20,7 +22,8 @@ from work.processes.supervise import CannotStart
 
 # Stop warm processes when less than this share of the machine's memory is free.
 LEAST_MEMORY = 0.08
-# Pause before this worker tries again to warm a process that failed. The machine may have caused the failure.
+# How long to wait before warming a process again that has failed. It is worth a retry, because the failure may have
+# been the machine's fault.
 HOPELESS_SECONDS = 600.0
 
 log = structlog.get_logger(__name__)
@@ -28,20 +31,21 @@ log = structlog.get_logger(__name__)
 
 class Started(NamedTuple):
     fork_server: ForkServer
-    # Whether a new process of this name would load the same.
+    # Returns whether a new process of this name would still load the same program.
     is_current: Callable[[], bool] = lambda: True
-    # Whether its isolation ensures that one piece of work leaves nothing for the next.
+    # Whether the isolation ensures that one piece of work leaves nothing behind for the next.
     serves_many: bool = True
 
 
-# Starts the process of this name in its own folder, and enters on the stack what must be held while it lives.
+# Given a name, a folder and a stack, starts the process of this name in the folder. Enters on the stack whatever must
+# be held while the process lives.
 Start = Callable[[str, Path, ExitStack], Started]
 
 
 @dataclass
 class Warm:
     name: str
-    # Only work of this owner may use it.
+    # Only work of this owner may use the process.
     owner: int | None
     folder: Path
     started: Started
@@ -57,7 +61,7 @@ class Warm:
 
 
 class Pool:
-    """Warm processes, shared by all threads of a worker. A taken process belongs to one thread."""
+    """The warm processes of a worker, shared by its threads. A process that a thread has taken belongs to it alone."""
 
     def __init__(self, root: Callable[[], Path], start: Start, most_idle: Callable[[], int]) -> None:
         self._root, self._start, self._most_idle = root, start, most_idle
@@ -73,14 +77,14 @@ class Pool:
             return self._desk
 
     def take(self, name: str, stop: Callable[[], str | None], *, owner: int | None = None) -> Warm | None:
-        """Take a process that has served only this owner, or start one. Return None if the work must do without one.
+        """Take a process that has served only this owner, or start one. Return None if the work must do without.
 
-        Raises Interrupted if `stop` returns a reason while a process is being started.
+        Raise Interrupted if `stop` returns a reason while a process is being started.
         """
         if not settings.ADE_WARM_ENGINES or monotonic() < self._hopeless.get(name, 0.0):
             return None
         with self._lock:
-            # The most recently used process, so that surplus ones become idle long enough to be ended.
+            # Take the most recently used process, so that surplus processes stay idle long enough to be ended.
             idle = next((each for each in reversed(self._idle) if (each.name, each.owner) == (name, owner)), None)
             if idle is not None:
                 self._idle.remove(idle)
@@ -95,7 +99,7 @@ class Pool:
             try:
                 warm = self._spawn(name, owner)
             except CannotStart as error:
-                # This may be the machine's fault, so the next call tries again.
+                # The failure may be the machine's fault, so the next call tries again.
                 log.warning("warm.not_started", name=name[:12], error=str(error))
                 return None
             opened.callback(warm.close)
@@ -117,18 +121,18 @@ class Pool:
             return
         with self._lock:
             self._idle.append(warm)
-            # A worker with many names keeps the most recent ones.
+            # Keep only the most recently used processes.
             most = self._most_idle()
             surplus, self._idle = self._idle[:-most], self._idle[-most:]
         for each in surplus:
             each.close()
 
     def look(self) -> int:
-        """End processes that are active although they have no work. Return how many."""
+        """End idle processes that are active although they have no work. Return how many."""
         ending = []
         for each in list(self._idle):
-            # Hold the lock during the check: a thread that wants this process waits a millisecond for it and does not
-            # start another one.
+            # Hold the lock during the check, so that a thread that wants this process waits a millisecond for it
+            # instead of starting another one.
             with self._lock:
                 if each in self._idle and not _is_idle(each):
                     self._idle.remove(each)
@@ -139,7 +143,7 @@ class Pool:
         return len(ending)
 
     def retire(self, *, everything: bool = False) -> int:
-        """End processes that were idle too long, or all. Return how many."""
+        """End the idle processes that have been idle for too long, or all idle processes. Return how many."""
         oldest = monotonic() - settings.ADE_WARM_IDLE_SECONDS
         with self._lock:
             ending = [each for each in self._idle if everything or each.fork_server.used_at < oldest]

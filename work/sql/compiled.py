@@ -1,4 +1,6 @@
-"""Querysets whose SQL is compiled once per process. The ORM takes longer to write it than the database to run it."""
+"""Querysets whose SQL is compiled once per process, because the ORM takes longer to write it than the database to run
+it.
+"""
 
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -11,7 +13,7 @@ from django.db.models import QuerySet
 from work.sql import statements
 from work.sql.statements import Row, adapt, literal
 
-# Always the same module function or manager method, because it is the key of the compiled SQL.
+# The function is the key of the compiled SQL. So pass a module function or manager method, never a new lambda.
 Query = Callable[..., "QuerySet[Any]"]
 
 
@@ -20,17 +22,17 @@ def rows(query: Query, *arguments: Any) -> list[Row]:
 
 
 def sql_and_params(query: Query, *arguments: Any) -> tuple[str, list[Any]]:
-    """Return the SQL of `query(*arguments)` and its parameters. All other values are literals in the SQL."""
+    """Return the SQL of `query(*arguments)` and its parameters. All values except `arguments` are literals in it."""
     sql, positions = _compiled(connection.vendor, query, tuple(map(type, arguments)))
     return sql, [adapt(arguments[position]) for position in positions]
 
 
 @cache
 def _compiled(vendor: str, query: Query, kinds: tuple[Any, ...]) -> tuple[str, list[int]]:
-    """Return the SQL with placeholders, and which argument belongs to each."""
+    """Return the SQL with placeholders, and for each placeholder the index of its argument."""
     stand_ins: list[Any] = []
     for position, kind in enumerate(kinds):
-        # In place of each argument, a value that no other part of a query contains.
+        # Replace each argument with a value that no other part of a query contains.
         values = {
             datetime: datetime(9999, 12, 31, position, tzinfo=UTC),
             int: -(2**53) + position,

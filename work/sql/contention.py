@@ -1,4 +1,4 @@
-"""Distinguishes "the database is busy, try again" from all other errors."""
+"""Distinguishes the error "the database is busy, try again" from all other errors."""
 
 import random
 import time
@@ -7,16 +7,16 @@ from typing import TypeVar
 
 from django.db import DatabaseError, OperationalError, connection
 
-# Serialization failure and deadlock: the database aborted this transaction for another, which is done by now.
+# Serialization failure and deadlock: the database aborted this transaction in favour of another one, which is done now.
 _GIVEN_UP = frozenset({"40001", "40P01"})
 # Lock timeout: the row will probably still be locked at the next try.
 _LOCKED = frozenset({"55P03"})
-# The messages of SQLite, and of a deadlock on SQL Server.
+# Parts of the messages of SQLite, and of SQL Server for a deadlock.
 _PHRASES = ("database is locked", "database table is locked", "deadlock victim")
-# Enough for a deadlock or two. A write that still fails has a real problem and raises.
+# Enough for a deadlock or two. If a write still fails, there is a real problem, and its error is raised.
 _TRIES = 5
 
-# For threads that much depends on: a row that is locked for longer will not be free soon.
+# For threads that must not be held up. A row that stays locked for longer will not be free soon.
 LOCK_TIMEOUT_MS = 1000
 
 T = TypeVar("T")
@@ -34,7 +34,9 @@ def is_contention(error: BaseException) -> bool:
 
 
 def patiently(write: Callable[[], T]) -> T:
-    """Write, and try again if the database aborted it for another write. A transaction is left to its owner."""
+    """Write, and retry if the database aborted the write for another one. Inside a transaction do not retry, because
+    only its owner can repeat it.
+    """
     for attempt in range(1, _TRIES + 1):
         try:
             return write()
@@ -47,7 +49,7 @@ def patiently(write: Callable[[], T]) -> T:
 
 
 def be_impatient() -> None:
-    """Make this thread's connection give up on a locked row after LOCK_TIMEOUT_MS instead of waiting."""
+    """Make this thread's connection wait for a locked row no longer than LOCK_TIMEOUT_MS."""
     if connection.vendor == "postgresql":
         with connection.cursor() as cursor:
             cursor.execute("SELECT set_config('lock_timeout', %s, false)", [str(LOCK_TIMEOUT_MS)])

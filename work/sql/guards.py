@@ -1,4 +1,4 @@
-"""Makes PostgreSQL and SQLite refuse every change or deletion of events, except deletion in `retention`.
+"""Makes PostgreSQL and SQLite refuse to change or delete events, except for deletion inside `retention`.
 
 On SQL Server only the models refuse.
 """
@@ -13,14 +13,15 @@ from work.sql.triggers import run
 
 FUNCTION = "refuse_to_change_history"
 REFUSAL = "events are append-only: history is not changed, and only retention deletes it"
-# A PostgreSQL setting that lasts until the end of the transaction, and an SQLite table that has a row only within one.
+# They mark a transaction in which events may be deleted: on PostgreSQL a setting that ends with the transaction, on
+# SQLite a table that has a row only inside such a transaction.
 SETTING, TABLE = "ade.event_retention", "event_retention"
 TRIGGERS = {"events_stay": "UPDATE", "events_remain": "DELETE", "events_are_kept": "TRUNCATE"}
 
 
 @contextmanager
 def retention() -> Iterator[None]:
-    """Allow deleting events in this transaction. Changing them is never allowed."""
+    """Allow events to be deleted in this transaction. They can never be changed."""
     with transaction.atomic():
         _switch("on", f"INSERT INTO {TABLE} (is_open) VALUES (1)")  # noqa: S608  # a constant
         yield
@@ -29,7 +30,7 @@ def retention() -> Iterator[None]:
 
 def make() -> None:
     if connection.vendor == "postgresql":
-        # Per statement and not per row, because retention deletes many rows.
+        # The triggers fire once per statement and not per row, because retention deletes many rows.
         run(
             f"CREATE FUNCTION {FUNCTION}() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"
             f" IF TG_OP = 'UPDATE' OR current_setting('{SETTING}', true) IS DISTINCT FROM 'on' THEN"

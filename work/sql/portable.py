@@ -1,4 +1,4 @@
-"""The writes of the lifecycle through the ORM, for any database. Only `work/lifecycle.py` calls them."""
+"""Performs the writes of the lifecycle with the ORM, for any database. Only `work/lifecycle.py` calls this module."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -16,7 +16,7 @@ from work.sql import guards
 
 
 def change_one(change: Change) -> Sequence[Any] | None:
-    """Return (id, last_sequence, claim_token) of the changed row, or None if a guard failed."""
+    """Make a change. Return (id, last_sequence, claim_token) of the row, or None if a guard failed."""
     with transaction.atomic():
         change = _when_locked(change)
         if not update(change.model, change.guards, change.where or Q(), **_sets(change)):
@@ -30,7 +30,7 @@ def set_column(model: type[Subject], guards: Mapping[str, Any], name: str, value
 
 
 def append_events(change: Change, entries: Sequence[EventDraft]) -> bool:
-    """Write events that are no transitions, all for one row. Return False if a guard failed."""
+    """Write events of one row that are not transitions. Return False if a guard failed."""
     with transaction.atomic():
         number = F("last_sequence") + len(entries)
         times = _times(change, max(event.at for event in entries), is_batch=True)
@@ -60,11 +60,11 @@ def create(
     event: EventDraft,
     topic: str,
 ) -> list[int]:
-    """Insert one row, or one per value of the columns in `varying`. Return their ids in order."""
+    """Insert one row, or one row per value in the lists of `varying`. Return the ids in order."""
     ids = []
     with transaction.atomic():
         for varied in zip(*varying.values(), strict=True) if varying else [()]:
-            # One by one: not every database returns the ids of a bulk insert.
+            # Insert rows one by one, because not every database returns the ids of a bulk insert.
             row = model(**values, **dict(zip(varying, varied, strict=True)))
             row.save(force_insert=True)
             ids.append(row.pk)
@@ -76,7 +76,7 @@ def create(
 def prune(
     model: type[Subject], subject_kind: str, ids: Sequence[int], where: Q, event: EventDraft, also: Pruning
 ) -> dict[int, dict[str, Any]]:
-    """Replace all events of these rows with one. Return what was deleted, by id."""
+    """Replace all events of each of these rows with one event. Return id -> what was deleted."""
     with transaction.atomic():
         rows = _locked(models.QuerySet(model).filter(where, pk__in=ids, pruned_at__isnull=True).order_by("pk"))
         held = list(rows.values_list("pk", "status", "last_sequence", "claim_token", "last_event_at"))
@@ -97,7 +97,7 @@ def prune(
 
 
 def update(model: type[Subject], guards: Mapping[str, Any], where: Q | None = None, **sets: Any) -> int:
-    # Bypass SubjectQuerySet.update, which refuses these columns to all other code.
+    # Bypass SubjectQuerySet.update, which refuses to write the protected columns.
     return models.QuerySet(model).filter(where or Q(), **guards).update(**sets)
 
 
@@ -119,7 +119,9 @@ def event_row(subject_kind: str, id: int, sequence: int, token: int, event: Even
 
 
 def _when_locked(change: Change) -> Change:
-    """Update the time under SQLite's write lock: a transaction that waited for it comes after the one that had it."""
+    """On SQLite, set the change's time again now that we have the write lock. A transaction that waited for the lock
+    comes after the one that had it, so its times must be later too.
+    """
     return change.at(clock.now()) if connection.vendor == "sqlite" else change
 
 
@@ -127,7 +129,7 @@ def _locked(queryset: "models.QuerySet[Any]") -> "models.QuerySet[Any]":
     features = connection.features
     if not features.has_select_for_update_skip_locked:
         return queryset
-    # `of` locks only this table: a joined row that is locked elsewhere must not hide this one.
+    # `of` locks only this table. Otherwise a row would be skipped if a row joined to it is locked elsewhere.
     of = ("self",) if features.has_select_for_update_of else ()
     return queryset.select_for_update(skip_locked=True, of=of, no_key=features.has_select_for_no_key_update)
 
@@ -141,11 +143,11 @@ def _sets(change: Change) -> dict[str, Any]:
 
 
 def _times(change: Change, latest: datetime, *, is_batch: bool) -> dict[str, Any]:
-    """Return the columns with the time of the event. No time is earlier than the row's last event."""
+    """Return the assignments that write the event's time to the row. No time is earlier than the row's last event."""
     at, last = _moment(latest), F("last_event_at")
     floors = {name: Coalesce(F(floor), F("created_at")) for name, floor in change.moments.items()}
     moments = {name: Greatest(at, Coalesce(last, at), floor) for name, floor in floors.items()}
-    # A version without these columns may have written the row last.
+    # If an older version of ADE, without these columns, wrote the row last, read the time from its last event.
     number = {"subject_id": models.OuterRef("pk"), "sequence": models.OuterRef("last_sequence")}
     written = models.Subquery(Event.objects.filter(subject_kind=change.subject_kind, **number).values("at"))
     times = {**moments, "last_event_at": Greatest(at, Coalesce(last, written, at), *floors.values())}

@@ -1,7 +1,8 @@
-"""The writes of the lifecycle as SQL, for databases with RETURNING. Only `work/lifecycle.py` calls them.
+"""Performs the writes of the lifecycle in SQL, for databases with RETURNING. Only `work/lifecycle.py` calls it, and
+for wake-ups `work/wakeups.py`.
 
 On PostgreSQL a change and its event are one statement, and so one round trip. On SQLite they are two statements in an
-immediate transaction. For other databases the lifecycle uses the ORM, with the same effect.
+immediate transaction. For other databases the lifecycle uses `work/sql/portable.py`, which has the same effect.
 """
 
 import json
@@ -20,13 +21,13 @@ from work.sql.statements import Row, adapt, literal
 
 FAST_VENDORS = frozenset({"postgresql", "sqlite"})
 CHANNEL = "ade_work"
-# Columns that the INSERT of the events needs in addition.
+# Further columns that the INSERT of the events needs.
 _TIMES = "last_event_at, previous_event_at"
 _COMPARISONS = {"": "=", "lte": "<=", "lt": "<", "gte": ">=", "gt": ">"}
 
 
 class Statement(NamedTuple):
-    """The SQL for all changes of one shape. `event_sql` and `earlier` are set if they are separate statements."""
+    """The SQL for all changes of one shape. `event_sql` and `earlier` are set if they run as separate statements."""
 
     sql: str
     event_sql: str = ""
@@ -39,12 +40,12 @@ _statements: dict[Any, Statement] = {}
 
 
 def change_one(change: Change) -> Row | None:
-    """Return (id, last_sequence, claim_token) of the changed row, or None if a guard failed."""
+    """Make a change. Return (id, last_sequence, claim_token) of the row, or None if a guard failed."""
     return _write(change)
 
 
 def append_events(change: Change, entries: Sequence[EventDraft]) -> bool:
-    """Write events that are no transitions, all for one row. Return False if a guard failed."""
+    """Write events of one row that are not transitions. Return False if a guard failed."""
     key = ("append_events", connection.vendor, change.model, _shape(change))
     statement = _statements.get(key) or _statements.setdefault(key, _append_statement(change))
     guarded = [adapt(value) for key, value in change.guards.items() if not _is_constant(key)]
@@ -84,7 +85,7 @@ def create(
     event: EventDraft,
     topic: str,
 ) -> list[int]:
-    """Insert one row, or one per value of the columns in `varying`. Return their ids in order."""
+    """Insert one row, or one row per value in the lists of `varying`. Return the ids in order."""
     key = ("create", connection.vendor, model, _event_shape(event), *values, None, *varying)
     statement = _statements.get(key) or _statements.setdefault(
         key, _create_statement(model, subject_kind, tuple(values), tuple(varying), event, topic)
@@ -115,7 +116,8 @@ def _write(change: Change, claimable: Claimable | None = None, columns: tuple[st
         params = [*_params(change, claimable), *_event_params(change.event), *earlier]
         return statements.one(statement.sql, params)
     with transaction.atomic():
-        # A transaction that waited for the lock comes after the one that had it, so its times must be later too.
+        # Set the time again now that we have SQLite's write lock. A transaction that waited for the lock comes after
+        # the one that had it, so its times must be later too.
         change = change.at(clock.now())
         row = statements.one(statement.sql, _params(change, claimable))
         if row is not None:
@@ -142,7 +144,7 @@ def _columns(entries: Sequence[EventDraft]) -> list[list[Any]]:
 
 
 def _insert_earlier(sql: str, row: Row, number: int, entries: Sequence[EventDraft]) -> None:
-    """Write events without a transition. The sequence number of the first is `last_sequence - number + 1`."""
+    """Write events that are not transitions. The first gets the sequence number `last_sequence - number + 1`."""
     event = in_order(entries)
     rows = [(str(adapt(each.at)), each.kind, each.level, each.actor, each.message, _data(each)) for each in event]
     statements.run(sql, [number, json.dumps(rows), row[0]])
@@ -153,7 +155,7 @@ def _data(event: EventDraft) -> str | None:
 
 
 def _shape(change: Change) -> tuple[Any, ...]:
-    """Return everything that the SQL of a change depends on."""
+    """Return everything that determines the SQL of a change, as a key."""
     constants = [(key, value) for key, value in change.guards.items() if _is_constant(key)]
     sets = (change.sets.get("status"), *change.sets)
     event = (*_event_shape(change.event), bool(change.earlier))
@@ -179,7 +181,7 @@ def _change_statement(change: Change, claimable: Claimable | None, columns: tupl
     if claimable:
         candidate, _ = compiled.sql_and_params(_first(claimable), change.event.at)
         if connection.vendor == "postgresql":
-            # Materialized: PostgreSQL may evaluate a plain subquery with LIMIT more than once, and then lock more rows.
+            # Without MATERIALIZED, PostgreSQL may evaluate a subquery with LIMIT more than once and so lock more rows.
             lock = f"FOR NO KEY UPDATE OF {table} SKIP LOCKED"
             before = f"candidate (chosen) AS MATERIALIZED ({candidate} {lock}), "
             candidate = "SELECT chosen FROM candidate"
@@ -214,7 +216,7 @@ def _append_statement(change: Change) -> Statement:
 
 
 def _earlier(change: Change) -> str:
-    """Return the INSERT of events without a transition. `_insert_earlier` explains its first parameter."""
+    """Return the INSERT of events that are not transitions. `_insert_earlier` explains its first parameter."""
     numbered = "sequence, claim_token, subject_id, subject_kind, from_status, to_status"
     into = f"INSERT INTO events ({numbered}, at, kind, level, actor, message, data) SELECT"
     kind = literal(change.subject_kind)
@@ -242,7 +244,7 @@ def _create_statement(
     event: EventDraft,
     topic: str,
 ) -> Statement:
-    """Return the INSERT of rows, whose `varying` columns are parameters with one value per row, and of their events."""
+    """Return the INSERT of rows and of their events. Each `varying` column takes a list with one value per row."""
     fields = [_field(model, name) for name in varying]
     names = ", ".join([*(_field(model, name).column for name in values), *(field.column for field in fields)])
     select = ["%s"] * len(values)
@@ -280,10 +282,10 @@ def _event_sql(subject_kind: str, event: EventDraft, source: str, token_of: str 
 
 
 def _times(change: Change, *, is_batch: bool) -> str:
-    """Return the assignments of the event's time. No time is earlier than the row's last event.
+    """Return the assignments that write the event's time to the row. No time is earlier than the row's last event.
 
-    The expressions read the row as it is under its lock, even after a wait for the lock. They read the last event only
-    if a version without these columns wrote the row last.
+    The expressions are evaluated while the row is locked, even if the statement had to wait for the lock. They read the
+    last event only if an older version of ADE, without these columns, wrote the row last.
     """
     table = _table(change.model)
     last = f"{table}.last_event_at"
@@ -301,14 +303,15 @@ def _times(change: Change, *, is_batch: bool) -> str:
 def _greatest(*moments: str) -> str:
     if connection.vendor == "postgresql":
         return f"GREATEST({', '.join(moments)})"
-    # SQLite's MAX is NULL if one argument is NULL. The empty text sorts before all times.
+    # SQLite's MAX returns NULL if any argument is NULL. The empty text sorts before all times.
     return "MAX(" + ", ".join(f"COALESCE({moment}, '')" for moment in moments) + ")"
 
 
 def _where(change: Change) -> str:
     parts = []
-    # The row must be found by its id. With a plain comparison the planner may choose an index on one status instead,
-    # which it estimates as empty, and read all rows that ever left it while an old snapshot is open.
+    # COALESCE makes PostgreSQL find the row by its id. With a plain comparison the planner may choose an index on one
+    # status instead, because it estimates that index as empty. While an old snapshot is open, PostgreSQL would then
+    # read all rows that have ever left this status.
     status = "COALESCE({}, '') = {}" if connection.vendor == "postgresql" else "{} = {}"
     for key, value in change.guards.items():
         name, _, lookup = key.partition("__")
@@ -324,7 +327,7 @@ def _where(change: Change) -> str:
 
 @cache
 def _first(claimable: Claimable) -> Claimable:
-    # Always the same function for each queryset, because it is the key of the compiled SQL.
+    # Cached because the function is the key of the compiled SQL: it must be the same object for each queryset.
     return lambda now: claimable(now).values("pk")[:1]
 
 

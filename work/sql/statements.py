@@ -1,4 +1,6 @@
-"""Runs SQL whose text never changes. Where possible it is prepared on the server, because planning takes longer."""
+"""Runs SQL whose text never changes. Where possible the server prepares it, because planning it takes longer than
+running it.
+"""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -13,14 +15,14 @@ from django.db import DEFAULT_DB_ALIAS, connection, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 from psycopg.pq import ExecStatus
 
-# Only statements that ask for it are prepared, but the driver needs a threshold.
+# Switches preparing on in the driver. So high that only statements with `prepare=True` are prepared.
 PREPARE_THRESHOLD = 1000
 
 _PLAIN = frozenset({str, int, float, bool})
 
 Row = Sequence[Any]
 
-# The statements that `peek` has prepared, by connection.
+# Connection -> names of the statements that `peek` has prepared on it.
 _peeked: "WeakKeyDictionary[Any, set[bytes]]" = WeakKeyDictionary()
 
 
@@ -35,7 +37,7 @@ def rows(sql: str, params: Sequence[Any]) -> list[Row]:
     db.validate_no_broken_transaction()
     db.ensure_connection()
     raw = db.connection
-    # Django turns this off. Its own cursors bind on the client and never prepare anyway.
+    # Django switches preparing off. Its own cursors bind parameters on the client, so they never prepare anyway.
     raw.prepare_threshold = PREPARE_THRESHOLD
     with db.wrap_database_errors, psycopg.Cursor(raw) as cursor:
         cursor.execute(sql, params, prepare=True)
@@ -54,7 +56,7 @@ def run(sql: str, params: Sequence[Any]) -> None:
 
 
 def peek(sql: str) -> Any:
-    """Return the single number that a statement selects, at a quarter of the cost of `one`: for frequent polling."""
+    """Return the single number that a statement selects. It costs a quarter of `one`, for frequent polling."""
     db = connections[DEFAULT_DB_ALIAS]
     if not db.in_atomic_block and not db.settings_dict.get("DISABLE_SERVER_SIDE_CURSORS"):
         if db.vendor == "postgresql":
@@ -78,7 +80,7 @@ def _peek_prepared(db: BaseDatabaseWrapper, sql: str) -> Any:
     if result.status == ExecStatus.TUPLES_OK:
         value = result.get_value(0, 0)
         return None if value is None else int(value)
-    # On an error, run it again in the usual way, so that it raises the usual exception.
+    # On an error, run the statement again in the usual way, so that it raises the usual exception.
     _peeked[raw].discard(name)
     return (one(sql, []) or [None])[0]
 
@@ -89,7 +91,7 @@ def _name(sql: str) -> bytes:
 
 
 def adapt(value: Any) -> Any:
-    """Convert a value for the driver. Model fields would do the same at several times the cost."""
+    """Convert a value for the driver. Model fields do the same, but take several times as long."""
     if value is None or type(value) in _PLAIN:
         return value
     if isinstance(value, Enum):
@@ -102,7 +104,7 @@ def adapt(value: Any) -> Any:
 
 
 def literal(value: Any) -> str:
-    """Return a constant of ADE as SQL. The planner of a prepared statement must see it to choose the right index."""
+    """Format a constant of ADE as SQL. The planner must see it in a prepared statement to choose the right index."""
     value = adapt(value)
     if value is None:
         return "NULL"

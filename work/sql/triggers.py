@@ -1,6 +1,4 @@
-"""Triggers with which PostgreSQL and SQLite refuse the same changes as the models. On SQL Server only the models
-refuse.
-"""
+"""Triggers that make PostgreSQL and SQLite refuse what the models refuse. On SQL Server only the models refuse it."""
 
 from collections.abc import Iterable
 
@@ -13,7 +11,7 @@ def run(sql: str) -> None:
 
 
 def drop(triggers: Iterable[tuple[str, str]], function: str) -> None:
-    """Drop triggers, given as pairs of table and name, and the function that PostgreSQL's triggers call."""
+    """Drop triggers, which are pairs of table and name, and the function that they call on PostgreSQL."""
     for table, name in triggers:
         if connection.vendor == "postgresql":
             run(f"DROP TRIGGER IF EXISTS {name} ON {table}")

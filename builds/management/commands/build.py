@@ -127,7 +127,7 @@ class Command(WatchedCommand):
             raise Failure(message, Exit.REFUSED, "not_removed") from error
         removed, in_use = _rows_of(pruned.removed), _rows_of(pruned.in_use)
         freed = sum(each.size_bytes for each in pruned.removed)
-        # A preview removes nothing, but reports the size as if it had.
+        # A preview removes nothing, but reports the size that would be left.
         left = sum(each.size_bytes for each in environments.all_environments()) - (freed if rehearse else 0)
         data = {"rehearsed": rehearse, "removed": removed, "in_use": in_use, "freed_bytes": freed, "left_bytes": left}
         rows = [row | {"result": "would be removed" if rehearse else "removed"} for row in removed]

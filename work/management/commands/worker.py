@@ -79,7 +79,7 @@ class Command(NounCommand):
         return Answer({"workers": rows}, table(rows, *SHOWN))
 
     def drain(self, *, worker: int | str, reason: str, actor: str | None, **_: Any) -> Answer:
-        """Drain the boot with this id. For a name, drain the live boot, otherwise the latest one."""
+        """Drain the boot with this id. For a name, drain its live boot, or try its latest boot if none is alive."""
         boots = Worker.objects.filter(**{"pk" if isinstance(worker, int) else "name": worker}).order_by("-pk")
         alive = list(boots.alive())
         if len(alive) > 1:
@@ -102,7 +102,7 @@ class Command(NounCommand):
         hardening.require_sandbox()
         schema.await_schema()
         failpoints.arm_from_settings()
-        # With DEBUG, Django keeps thousands of statements with their data in memory, and a worker runs for weeks.
+        # With DEBUG on, Django keeps thousands of statements and their data in memory, and a worker runs for weeks.
         BaseDatabaseWrapper.queries_logged = False  # type: ignore[assignment, method-assign]  # a property
         sys.exit(Process(options["name"], dict(options["slots"])).run())
 
