@@ -1,8 +1,8 @@
-"""Canonical spelling of URLs, so that an article with many different links to it is stored once.
+"""Brings URLs into a canonical spelling, so that an article is stored once even if different links lead to it.
 
 Tracking parameters are dropped, and so is the fragment, unless a page uses it to find its content. The order of the
-query is kept because some servers depend on it. `www.`, a trailing slash and the scheme are kept too: without them
-the URL may be a different page.
+query is kept because some servers depend on it. `www.`, a trailing slash and the scheme are kept too, because without
+them the URL may lead to a different page.
 """
 
 import hashlib
@@ -16,7 +16,7 @@ import idna
 
 from feeds.models import LONGEST_URL
 
-# Longest raw URL that is accepted. It may be longer than a stored URL because parts of it are dropped.
+# Longest raw URL that is accepted. It may be longer than a stored URL, because parts of a raw URL are dropped.
 LONGEST_RAW_URL = 8000
 PORTS = {"http": "80", "https": "443"}
 # Prefixes of tracking parameters, in lower case.
@@ -62,13 +62,13 @@ def canonical(url: str) -> str:
     rest = _absolute(path)
     if query := "&".join(part for part in query.split("&") if part and not _is_tracking(part)):
         rest += f"?{query}"
-    # The page's own script reads such a fragment; the pages of such an application differ in nothing but the fragment.
+    # Keep a fragment that the page's own script reads: the URLs of such an application differ only in the fragment.
     if fragment.startswith(("!", "/")):
         rest += f"#{fragment}"
     host, port = _host_and_port(authority, url)
     origin = f"{scheme}://{host}" if port in ("", PORTS[scheme]) else f"{scheme}://{host}:{port}"
-    # Escaping is slow. Without this check, a small feed full of URLs that end up too long would take many seconds. It
-    # uses a lower bound, because an encoded character may become a single letter.
+    # Escaping is slow. Without this check, a small feed full of URLs that end up too long would take many seconds. The
+    # check uses a lower bound of the length, because an encoded character may become a single letter.
     least = len(origin) + len(_TO_ENCODE.sub("xxx", _ENCODED.sub("x", rest)))
     if least > LONGEST_URL:
         raise _too_long(url, f"{least} or more")
@@ -87,7 +87,7 @@ def canonical_or_empty(url: str) -> str:
 
 
 def digest(canonical_url: str) -> str:
-    """Return what is kept of the URL of a purged article."""
+    """Return the hash of a URL, which is kept when the article is purged."""
     return hashlib.sha256(canonical_url.encode()).hexdigest()
 
 
@@ -109,7 +109,7 @@ def _host_and_port(authority: str, url: str) -> tuple[str, str]:
     host, port = match[1], (match[2] or "").lstrip("0")
     if host.startswith("["):
         try:
-            # str() writes an embedded IPv4 address in another way from Python 3.13 on.
+            # str() writes an embedded IPv4 address differently from Python 3.13 on.
             packed = ipaddress.IPv6Address(host[1:-1]).packed
             return f"[{socket.inet_ntop(socket.AF_INET6, packed)}]", port
         except ValueError as error:

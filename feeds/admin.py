@@ -26,7 +26,7 @@ from work.operations.admin import (
     short,
 )
 
-# How many articles the page of a cluster names.
+# Most articles that the page of a cluster names.
 MOST_NAMED = 50
 STATES = {"failing": "failing", "paused": "paused", "due": "due"}
 
@@ -75,7 +75,9 @@ class FeedSourceAdmin(SharedAdmin, VerbAdmin):
         return request.user.has_perm("feeds.change_feedsource")
 
     def add_view(self, request: HttpRequest, form_url: str = "", extra_context: Any = None) -> HttpResponse:
-        """Replace Django's form: `sources.add` knows the canonical spelling and which URLs are refused."""
+        """Replace Django's form, because `sources.add` brings URLs into their canonical spelling and refuses unusable
+        ones.
+        """
         if not self.has_add_permission(request):
             raise PermissionDenied
         form = FeedForm(request.POST if request.method == "POST" else None)

@@ -12,9 +12,10 @@ from feeds.sources import AlreadyThere, NotAdded
 from work import clock
 from work.operations.commands import AddVerb, Answer, Exit, Failure, actor_of, add_actor, clean, identifier, table
 
-# Fetching is mostly waiting. The results of a batch are held in memory until all of its feeds have answered.
+# Feeds to fetch at once. Fetching is mostly waiting, but the results of a batch are held in memory until all of its
+# feeds have answered.
 AT_ONCE = 8
-# How many new articles a rehearsal lists.
+# Most new articles that a rehearsal lists.
 MOST_NAMED = 20
 ANSWERED, UNCHANGED, FAILED, NOT_FOUND = "answered", "unchanged", "failed", "not found"
 NUMBERS = ("new", "known", "refused")

@@ -1,8 +1,8 @@
-"""Fetches one feed and stores its new articles. It can be repeated at any moment and by several workers, because each
-URL is stored once.
+"""Fetches one feed and stores its new articles. A check can be repeated at any time, even by several workers at once,
+because each URL is stored only once.
 
-A feed is fetched and parsed without touching the database. The result is written in one transaction, together with
-the state of the feed: if the worker dies, nothing is half stored.
+A feed is fetched and parsed without touching the database. The result is written in one transaction, together with the
+state of the feed, so a worker that dies leaves nothing half stored.
 """
 
 from collections.abc import Callable
@@ -22,7 +22,7 @@ from work import clock, failpoints
 from work.claims import Interrupted
 from work.sql.contention import patiently
 
-# Time for the whole fetch. A worker that is asked to stop waits no longer than this.
+# Time limit of the whole fetch. A worker that is asked to stop waits no longer than this.
 FETCH_SECONDS = 20.0
 LONGEST_TITLE = 300
 LONGEST_MESSAGE = 1000
@@ -54,7 +54,7 @@ class CheckResult:
     unchanged: bool = False
     # Sentences that say what is broken in the feed, or which items could not be stored.
     flaw: str = ""
-    # Why the feed could not be read at all, as a message and a code; then nothing of it is stored.
+    # Why the feed could not be read at all, as a message and a code. In that case none of its articles are stored.
     failure: str = ""
     code: str = ""
     next_check_at: datetime | None = None
@@ -68,7 +68,7 @@ class CheckPreview:
 
 
 def check(feed: FeedSource, *, actor: str, since: datetime | None = None) -> CheckResult:
-    """Fetch and store a feed, even if it is not due. The next check is scheduled from `since`."""
+    """Fetch and store a feed, even if it is not due. The time until the next check counts from `since`."""
     return store_result(feed, try_fetch(feed), actor=actor, since=since or clock.now())
 
 

@@ -10,7 +10,7 @@ class FeedForm(forms.Form):
     url = forms.CharField(
         label="URL",
         help_text="The address of the feed itself (RSS, Atom or JSON Feed), not of the web page that links to it.",
-        # Not type "url": some browsers complete the input, and the error message would be theirs.
+        # Don't use type "url": some browsers would complete the input, and show their own error message.
         widget=forms.TextInput(attrs={"class": "vLargeTextField", "inputmode": "url", "autofocus": True}),
     )
     title = forms.CharField(
@@ -21,7 +21,7 @@ class FeedForm(forms.Form):
     )
 
     def made(self, actor: str) -> FeedSource | None:
-        """Add the feed. Return None if it can't be added; the form then has the error."""
+        """Add the feed. If it can't be added, add the error to the form and return None."""
         if not self.is_valid():
             return None
         try:

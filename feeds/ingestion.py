@@ -1,7 +1,7 @@
-"""The job that fetches all due feeds. Several are fetched at once, and each is stored as soon as it has been read.
+"""The job that fetches all due feeds. It fetches several at once, and stores each feed as soon as it has been read.
 
-A failing feed records its own error and backs off. The job itself fails only if the cause is probably not the feeds:
-none of those it asked answered, and they were at least half of all active feeds.
+A failing feed records its own error and backs off. The job itself fails only if the feeds are probably not the cause:
+none of the feeds that it fetched answered, and they were at least half of all active feeds.
 """
 
 from collections import Counter
@@ -19,7 +19,8 @@ from feeds.models import FeedSource
 from schedules.jobs import Job, JobContext, JobFailed
 from work.claims import Interrupted
 
-# Fetching is mostly waiting. Each fetch may hold the bytes of a feed in memory, or its parsed content.
+# Feeds to fetch at once. Fetching is mostly waiting, but each fetch may hold the bytes of a feed in memory, or its
+# parsed content.
 AT_ONCE = 8
 LOOK_SECONDS = 0.5
 
@@ -49,8 +50,8 @@ def ingest(turn: JobContext) -> int:
 def _results(
     feeds: list[FeedSource], turn: JobContext
 ) -> Generator[tuple[FeedSource, FetchResult | Exception], None, None]:
-    """Yield results as they arrive. At most AT_ONCE fetches are under way, because results that are not stored yet
-    are held in memory.
+    """Yield results as they arrive. At most AT_ONCE fetches are under way at any time, because results are held in
+    memory until they are stored.
     """
     rest = iter(feeds)
     under_way: dict[Future[FetchResult | Exception], FeedSource] = {}

@@ -57,7 +57,7 @@ def resume(feed_id: int, *, actor: str) -> bool:
 
 
 def rename(feed_id: int, title: str, *, actor: str) -> bool:
-    """Return False if the feed already has this title, or is gone."""
+    """Change the title of a feed. Return False if the feed already has this title, or is gone."""
     before = FeedSource.objects.filter(pk=feed_id).exclude(title=title).values_list("title", flat=True).first()
     if before is None:
         return False
@@ -78,7 +78,8 @@ def ask_for_check(feed_id: int, *, actor: str) -> bool:
 def remove(feed_id: int, *, actor: str) -> bool:
     """Delete a feed and keep its history. Return False if it has articles, or is already gone."""
     with transaction.atomic():
-        # The lock makes a worker wait that is about to store the first article. It then finds no feed.
+        # If a worker is about to store the feed's first article, the lock makes it wait, and it then finds the feed
+        # gone.
         feed = FeedSource.objects.select_for_update().filter(pk=feed_id).first()
         if feed is None or RawArticle.objects.filter(feed=feed).exists():
             return False
@@ -89,9 +90,9 @@ def remove(feed_id: int, *, actor: str) -> bool:
 
 
 def record_success(feed_id: int, next_check_at: datetime, *, actor: str, flaw: str | None = "", **columns: Any) -> bool:
-    """Record a successful check. `columns` has the values that the server's response sets. `flaw` says what could not
-    be taken from the feed, and None leaves it as it was. An event is written only if the feed had failed before, or
-    if the flaw is new. Return False if the feed is gone.
+    """Record a successful check. `columns` has the values from the server's response. `flaw` says what could not be
+    read from the feed; None keeps the flaw that was recorded before. An event is written only if the feed had failed
+    before, or if the flaw is new. Return False if the feed is gone.
     """
     now = clock.now()
     columns |= {"checked_at": now, "succeeded_at": now, "next_check_at": next_check_at}
@@ -114,7 +115,7 @@ def record_failure(
     """Record a failed check. An event is written for the first failure in a row, and whenever the message changes."""
     now = clock.now()
     columns: dict[str, Any] = {"checked_at": now, "next_check_at": next_check_at, "failures": feed.failures + 1}
-    # Read from the row, because the feed may have answered or failed since `feed` was loaded.
+    # Use the value of the row, because the feed may have answered or failed since `feed` was loaded.
     columns["failing_since"] = Coalesce("failing_since", Value(now))
     if FeedSource.objects.filter(pk=feed.pk, failures__gt=0, last_error=message).update(**columns):
         return True
@@ -132,7 +133,7 @@ def move(feed: FeedSource, url: str, *, actor: str) -> bool:
 
 
 def set_missing_details(feed_id: int, *, title: str, site_url: str) -> None:
-    """Set the title and site as the feed gives them, only where they are still empty."""
+    """Set the title and site URL that the feed gives, unless the feed's row has them already."""
     for column, value in (("title", title), ("site_url", site_url)):
         if value:
             FeedSource.objects.filter(pk=feed_id, **{column: ""}).update(**{column: value})

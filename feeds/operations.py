@@ -1,4 +1,4 @@
-"""What people do to feeds: see `work/operations/previews.py`."""
+"""The operations that people perform on feeds: see `work/operations/previews.py`."""
 
 from feeds import sources
 from feeds.models import FeedSource

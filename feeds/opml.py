@@ -24,7 +24,7 @@ _FEED_ROOTS = {"rss", "rdf", "feed"}
 
 
 class BadOpml(Exception):
-    """The data is not a list of feeds, or not one that can be read here."""
+    """The data is not a list of feeds, or the list can't be read here."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Entry:
     url: str
     title: str = ""
     site_url: str = ""
-    # The line in the file; None for entries to be written.
+    # The line in the file that was read; None for an entry to be written.
     line: int | None = None
 
 
@@ -68,7 +68,8 @@ def write(entries: Iterable[Entry]) -> bytes:
     ElementTree.SubElement(ElementTree.SubElement(root, "head"), "title").text = "Feeds"
     body = ElementTree.SubElement(root, "body")
     for entry in entries:
-        # The `text` attribute is required. If the URL stands in for a missing title, reading the list ignores it.
+        # The `text` attribute is required. If it has the URL in place of a missing title, it is ignored when the list
+        # is read.
         values = {"type": "rss", "text": entry.title or entry.url, "title": entry.title}
         values |= {"xmlUrl": entry.url, "htmlUrl": entry.site_url}
         attributes = {name: _UNREPRESENTABLE.sub("\ufffd", value) for name, value in values.items() if value}
@@ -103,7 +104,7 @@ class _Outlines:
         # Readers disagree on the case of attribute names.
         values = {_local(name): " ".join(value.split()) for name, value in attributes.items()}
         is_feed = "xmlurl" in values or values.get("type", "").lower() in {"rss", "rss1", "atom"}
-        # Other outlines are folders, and other things that readers store next to feeds.
+        # All other outlines are folders, or things that feed readers store next to feeds.
         if is_feed:
             if len(self.entries) == MOST_ENTRIES:
                 raise BadOpml(f"The list has more than {MOST_ENTRIES:,} feeds. Split the file.")

@@ -1,5 +1,5 @@
-"""Parses feeds with `ade_feedreader` in a sandboxed child process, and judges how it ended. Uses no database, and is
-safe to call from several threads.
+"""Parses feeds with `ade_feedreader` in a sandboxed child process, and interprets how the process ended. This uses no
+database, and is safe to call from several threads.
 """
 
 import json
@@ -34,7 +34,7 @@ LIMITS = Limits(
     output_bytes=1 << 16,
     event_bytes=1 << 16,
 )
-# More readers would compete for the processors, and each keeps a process in memory.
+# Most child processes at once: more would compete for the processors, and each stays in memory.
 READERS = 2
 # How often a thread that waits for a reader checks whether to stop.
 LOOK_SECONDS = 0.2
@@ -57,7 +57,7 @@ class ReadFailed(Exception):
 
 @dataclass(frozen=True)
 class Item:
-    # As in the feed, but absolute; "" if it has none.
+    # The URL in the feed, made absolute; "" if the item has none.
     url: str
     title: str
     summary: str
@@ -71,13 +71,13 @@ class ParsedFeed:
     format: str
     title: str
     site_url: str
-    # How long the feed asks not to be fetched; 0 if it doesn't.
+    # For how many seconds the feed asks not to be fetched again; 0 if it doesn't ask.
     ttl_seconds: int
     # Where the syntax is broken; "" if it is valid.
     broken: str
     # Number of items in the feed; only the first of them are taken.
     total: int
-    # One line of JSON per item: this takes a third of the memory of the parsed objects.
+    # One line of JSON per item, which takes a third of the memory that parsed objects would take.
     lines: bytes
 
     @property

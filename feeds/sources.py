@@ -1,4 +1,4 @@
-"""The actions of operators on feeds. Each is recorded in the history of the feed with its actor."""
+"""The actions that operators perform on feeds. Each action is recorded with its actor in the feed's history."""
 
 import unicodedata
 from collections.abc import Iterable, Iterator
@@ -24,7 +24,7 @@ _JOINERS = "\u200c\u200d"
 
 
 class NotAdded(Exception):
-    """The feed can't be added. The code is for programs and stable; the message is for people."""
+    """The feed can't be added. The code is for programs and never changes; the message is for people."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
@@ -135,7 +135,7 @@ def make_due(feed: FeedSource, *, actor: str) -> Outcome:
 
 
 def remove(feed: FeedSource, *, actor: str) -> Outcome:
-    """Remove a feed without articles. Others can only be paused, because briefs may refer to their articles."""
+    """Remove a feed that has no articles. Other feeds can only be paused: briefs may refer to their articles."""
     return Outcome.REMOVED if lifecycle.remove(feed.pk, actor=actor) else _not_done(feed, Outcome.HAS_ARTICLES)
 
 

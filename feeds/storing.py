@@ -1,4 +1,4 @@
-"""Stores the items of a feed as articles. Each URL is stored once, also if several feeds or workers bring it at the
+"""Stores the items of a feed as articles. Each URL is stored once, even if several feeds or workers bring it at the
 same time.
 """
 
@@ -106,7 +106,7 @@ def select_new(feed: FeedSource, grouped: ItemsByUrl) -> Selection:
 
 
 def store(selection: Selection) -> int:
-    """Store the new articles in the caller's transaction. Return how many were new; articles that others stored
+    """Store the new articles in the caller's transaction. Return how many were new; articles that other workers stored
     meanwhile count as known.
     """
     stored = 0
@@ -120,7 +120,7 @@ def store(selection: Selection) -> int:
 
 
 def _store_one(article: RawArticle, selection: Selection) -> bool:
-    """Store one article by itself, so that a bad one doesn't lose the others."""
+    """Store one article by itself, so that a bad article doesn't keep the others from being stored."""
     article.pk = None
     try:
         with transaction.atomic():

@@ -13,9 +13,9 @@ from work.claims import Interrupted
 from work.journal import LOG
 from work.processes.supervise import Ended
 
-# Most fields of a run. Each becomes a row, and more than this are a mistake.
+# The most fields that a run may report. Each becomes a row, so more than this must be a mistake.
 MOST_FIELDS = 10_000
-# The pause between two updates of the progress. Each update is a row, and only people who watch the run need it.
+# The pause between two progress events. Each event is a row, and only people who watch the run read it.
 PROGRESS_SECONDS = 1.0
 LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40}
 _LIMIT_SIGNALS = {

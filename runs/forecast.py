@@ -19,8 +19,8 @@ from runs.models import BACKWARDS, IN_TURN, OUTCOME, Run, RunQuerySet
 from work import clock
 from work.why import MOST_COUNTED, Explanation, LiveWorkers
 
-# The duration is predicted from the last RECENT successful runs of the configuration. If it has none, those of any
-# configuration count, down to AMONG ids before the run.
+# The duration is predicted from the last RECENT successful runs of the configuration. If it has none, successful runs
+# of any configuration are used, down to AMONG ids before this run.
 RECENT, AMONG = 50, 10_000
 REASONS = {
     "paused": "the run queue is paused",

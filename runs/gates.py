@@ -55,7 +55,7 @@ def await_build(build_id: int) -> None:
 
 @transaction.atomic
 def stop_awaiting() -> int:
-    """Clear the mark on ended builds that no queued run waits for, so that claims need not look at them."""
+    """Clear the mark `awaited` of ended builds that no queued run waits for, so that claims need not look at them."""
     ended = Build.objects.unheeded().order_by("pk").values_list("pk", flat=True)
     skip_locked = connection.features.has_select_for_update_skip_locked
     # Lock before looking: a submission in progress is then either visible here, or waits for this transaction.

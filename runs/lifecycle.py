@@ -295,8 +295,8 @@ def _finish(claim: Claim, verb: str, **options: Any) -> bool:
 
 
 def _live() -> "QuerySet[Any, Any]":
-    # Use one status per query, so that a partial index applies, but a single statement: between two statements, a run
-    # could be claimed and be counted twice.
+    # Query each status separately, so that a partial index applies, but in a single statement: between two statements,
+    # a run could be claimed and then be counted twice.
     queued, running = (
         Run.objects.filter(status=status).order_by().values("status").annotate(n=Count("pk")).values_list("n")
         for status in (Run.Status.QUEUED, Run.Status.RUNNING)

@@ -40,7 +40,7 @@ SCHEDULED_JOB_STATES = StateMachine(
     },
 )
 
-# The event kinds of decisions that slots do not run. The data of such an event have the first and the last slot.
+# Kinds of events about slots that were decided without running. The data of such an event have the first and last slot.
 COALESCED = "SLOTS_COALESCED"
 MISFIRED = "SLOTS_MISFIRED"
 PASSED_OVER = "SLOTS_PASSED_OVER"

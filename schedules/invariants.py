@@ -33,8 +33,8 @@ _SLOT_OVERLAPS = f"""
 
 
 def _forgotten_slots(dialect: Dialect) -> str:
-    """Find due slots that no worker has claimed for long. Slots are left out if their job is no longer declared or ran
-    recently, and all of them if a long job keeps a thread busy.
+    """Find due slots that no worker has claimed for a long time. A slot is left out if its job is no longer declared or
+    has run recently. All slots are left out while a long job keeps a thread busy.
     """
     since = dialect.ago(DUE_SECONDS)
     return f"""

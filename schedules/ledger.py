@@ -197,7 +197,7 @@ def _of_job_runs(job_runs: "QuerySet[JobRun]") -> dict[datetime, Entry]:
 
 
 def _of_decisions(row: ScheduledJob, slots: Sequence[datetime]) -> Iterator[tuple[datetime, Entry]]:
-    """Yield those of the slots that were decided, with their entries. The earliest decision about a slot counts."""
+    """Yield each slot that was decided, with its entry. The earliest decision about a slot counts."""
     left = sorted(slots)
     if not left:
         return

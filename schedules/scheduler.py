@@ -145,7 +145,7 @@ def fire_due(actor: str) -> int:
 
 
 def _disable_others(rows: list[ScheduledJob]) -> None:
-    """Disable all schedules of django-q2 except those that are exactly as ADE writes them.
+    """Disable all schedules of django-q2 except the ones that are as ADE writes them.
 
     For any other schedule, django-q2 might call the schedule's function in this process (`sync`), or step through every
     minute since a year long ago.

@@ -20,7 +20,7 @@ LONGEST_NAME = 100
 
 
 class ActionRefused(Exception):
-    """The action is refused. The code never changes and is for programs; the message is for people."""
+    """The action is refused. The code is for programs and never changes; the message is for people."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)

@@ -106,7 +106,7 @@ def change(webhook: Webhook, values: Data, *, actor: str) -> bool:
 
 
 def pause(webhook_id: int, *, actor: str, reason: str = "") -> bool:
-    """Return False if it is already paused, or was removed."""
+    """Pause a webhook. Return False if it is already paused, or was removed."""
     values: dict[str, Any] = {"paused_at": clock.now(), "paused_by": actor, "paused_for": reason[:500]}
     guards = {"paused_at__isnull": True, **_NOT_REMOVED}
     return lifecycle.record(
@@ -222,8 +222,8 @@ def fail_for_good(claim: Claim, status: int, message: str, data: Data) -> bool:
 
 
 def rescue(lost: LostClaim) -> str | None:
-    """Queue a delivery again whose worker is gone, because it is unknown whether it was sent. Fail it if its attempts
-    are used up.
+    """Recover a delivery whose worker is gone. Queue it again, because it is unknown whether it was sent; but fail it
+    if its attempts are used up.
     """
     attempts, guards = F("attempts") + lost.losses, {"attempts__lt": ATTEMPTS - lost.losses}
     if lost.move("release", message=lost.rule, guards=guards, attempts=attempts, error_message=lost.rule):

@@ -45,7 +45,7 @@ def signature(webhook: Webhook, body: bytes, now: datetime) -> str:
     moment = int(now.timestamp())
     marks = [_signed(webhook.salt, webhook.secret_sha256, body, moment)]
     if webhook.is_earlier_good(now):
-        # Do without the previous secret if it is lost. That may be why there is a new one.
+        # Do not sign with the previous secret if it is lost, which may be why there is a new one.
         with suppress(SecretLost):
             marks.append(_signed(webhook.earlier_salt, webhook.earlier_sha256, body, moment))
     return ",".join([f"t={moment}", *(f"v1={mark}" for mark in marks)])

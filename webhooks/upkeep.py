@@ -55,7 +55,7 @@ def drop_of_removed(owner: str) -> int:
 
 
 def purge(days: int) -> Iterator[Batch]:
-    """Delete deliveries that ended so many days ago, with their events."""
+    """Delete deliveries that ended at least this many days ago, with their events."""
     old = Delivery.objects.filter(finished_at__lt=days_before_now(days))
 
     def purge_batch(batch: list[int]) -> Mapping[str, int]:

@@ -1,5 +1,5 @@
-"""Chooses the contents of a brief: the events with news, the highest ranked of them as items, and some articles of
-each.
+"""Chooses the contents of a brief: the highest-ranked events with news become its items, each with some of its
+articles.
 """
 
 from collections import defaultdict
@@ -73,7 +73,7 @@ def _items(ranked: Sequence[RankedEvent], news: News) -> list[tuple[Values, list
     for position, each in enumerate(ranked):
         id, reasons = each.event.cluster_id, each.reasons
         shown = [link for link in links_by_id[id] if link.article_id in article_of]
-        # The beginning of the summary of the most central article that has one.
+        # Show the beginning of a summary, from the most central article that has one.
         texts = (article_of[link.article_id].summary for link in sorted(shown, key=_centrality))
         summaries = (beginning(text, SUMMARY_CHARACTERS) for text in texts)
         if earlier := news.earlier_briefs.get(id):

@@ -1,4 +1,4 @@
-"""Makes texts from untrusted feeds, and numbers, fit to be shown to people."""
+"""Prepares numbers, and texts from untrusted feeds, for display."""
 
 import re
 import unicodedata
@@ -7,10 +7,10 @@ from urllib.parse import urlsplit
 
 from feeds.models import LONGEST_URL
 
-# Characters that change the direction of the surrounding text, and code points that are no characters, which XML may
+# Characters that change the direction of the surrounding text, and code points that are not characters, which XML may
 # not contain.
 _TAKEN_OUT = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff\ufff9-\ufffb\ufffe\uffff\ud800-\udfff]")
-# How many times the wanted length is examined before the text is cut: removed characters may take up some of it.
+# How many times the wanted length is examined, because some of the examined characters may be removed.
 _LOOKED_AT = 4
 _BREAKS = {"Cc", "Zl", "Zp"}
 

@@ -1,5 +1,5 @@
 """Triggers that refuse to change or delete published rows, on PostgreSQL and SQLite. On SQL Server only the models
-refuse, and foreign keys protect the rows that others refer to.
+refuse this, and foreign keys protect rows that other rows refer to.
 """
 
 from collections.abc import Iterator
@@ -31,7 +31,7 @@ def make() -> None:
 
 
 def drop() -> None:
-    """Drop the triggers, also in a database where only updates were refused."""
+    """Drop the triggers. This also works in a database that has triggers only against updates."""
     triggers.drop([(table, name) for table, name, _ in _triggers()], FUNCTION)
 
 

@@ -14,7 +14,7 @@ DAILY_BRIEF = Job(
     time_zone=settings.ADE_BRIEF_TIME_ZONE,
     function=publish,
     max_runtime=timedelta(minutes=5),
-    # One brief covers all missed slots: its window reaches back to the brief before.
+    # One brief covers all missed slots, because its window reaches back to the previous brief.
     coalesce=True,
     # A late brief is better than none. By the evening it is out of date, and the next one covers its window.
     misfire_grace=timedelta(hours=12),

@@ -13,18 +13,19 @@ from feeds.briefs.ranking import Event
 from feeds.models import Brief, BriefItem, ClusterArticle, EventCluster, FeedSource
 from work import clock
 
-# The window of the very first brief.
+# The length of the very first brief's window.
 FIRST_WINDOW = timedelta(hours=24)
 # After a longer break, a reader wants today's news. Older events can be found elsewhere in ADE.
 LONGEST_WINDOW = timedelta(hours=72)
-# A newly added feed brings articles from last year, which are no news.
+# A newly added feed may bring articles from last year, which are not news.
 OLDEST_NEWS = timedelta(hours=72)
-# A link that another transaction commits after the previous brief was made would otherwise be in neither brief.
+# Windows overlap by this much. Otherwise a link that another transaction commits just after a brief was made would be
+# in neither brief.
 OVERLAP = timedelta(minutes=10)
-# If an event was in an earlier brief, an article that was seen longer than this before the end of that brief's window
-# is no news: it was only moved between clusters.
+# For an event that was in an earlier brief: an article that was seen longer than this before the end of that brief's
+# window is not news. It was only moved between clusters.
 CLUSTERED_WITHIN = timedelta(hours=1)
-# How long an earlier brief counts as remembered by its readers.
+# How long readers are assumed to remember an earlier brief.
 REMEMBERED = timedelta(days=7)
 
 
@@ -55,7 +56,8 @@ COLUMNS = (
 
 def window_of(slot: datetime) -> Window:
     """Return the window of a brief. It starts where the previous one ended, so that no event is missed or repeated."""
-    # A slot may be triggered by hand before its time. What arrives between now and the slot belongs to the next brief.
+    # A slot may be triggered by hand before its time. Articles that arrive between now and the slot belong to the next
+    # brief.
     until = min(slot, clock.now())
     previous = Brief.objects.filter(scheduled_for__lt=slot).order_by("-scheduled_for").first()
     since = max(previous.window_until, until - LONGEST_WINDOW) if previous else until - FIRST_WINDOW
@@ -76,7 +78,7 @@ class News:
         return self._sites.get(feed_id) or f"feed {feed_id}"
 
     def events(self) -> Iterator[Event]:
-        # The part of `is_new` that the database can decide. Earlier briefs are not considered yet.
+        # The part of `is_new` that the database can decide. It does not consider earlier briefs yet.
         fresh = Q(raw_article__happened_at__gt=self.window.until - OLDEST_NEWS)
         fresh &= Q(linked_at__gt=self.window.since - OVERLAP)
         clusters = self._links().filter(fresh).values("cluster")

@@ -1,5 +1,5 @@
-"""A brief as its readers get it: texts cleaned, links checked, times in its time zone. Every view of a brief renders
-these objects, never the rows themselves.
+"""A brief as its readers see it: texts are cleaned, links checked, and times shown in the brief's time zone. Every view
+of a brief renders these objects, never the rows themselves.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -64,7 +64,7 @@ class Page:
     published_at: datetime
     published: str
     seen: str
-    # What a reader has to know besides the stories, or if there are none.
+    # What a reader should know in addition to the stories, or if there are no stories.
     notes: Sequence[str]
     stories: Sequence[Story]
 

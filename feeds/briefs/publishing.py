@@ -1,4 +1,4 @@
-"""Publishes a brief. All of its rows are inserted in one transaction, so it is never there in part."""
+"""Publishes a brief. All of its rows are inserted in one transaction, so readers never see part of a brief."""
 
 import time
 from datetime import datetime
@@ -57,10 +57,12 @@ def publish(turn: JobContext) -> int:
 
 
 def _insert(draft: Draft) -> int:
-    """Return 0 if a row of the draft has been deleted, or if another worker has published this slot."""
+    """Insert the draft and return the number of rows. Return 0 if a row that the draft refers to has been deleted, or
+    if another worker has published this slot.
+    """
     try:
         with transaction.atomic():
-            # Articles first, in the same order as deletions lock them, to avoid deadlocks.
+            # Lock articles first, and in the order in which deletions lock them, to avoid deadlocks.
             rows = ((RawArticle, draft.article_ids), (EventCluster, draft.cluster_ids))
             is_whole = all(articles for _, articles in draft.items)
             is_whole = is_whole and all(_lock(model, ids) == len(ids) for model, ids in rows)
@@ -68,7 +70,7 @@ def _insert(draft: Draft) -> int:
     except IntegrityError:
         if _is_published(draft.brief["scheduled_for"]):
             return 0
-        # Another slot of this day has taken the name, or a row was deleted in spite of the lock on SQL Server.
+        # Another slot of this day has taken the name, or, on SQL Server, a row was deleted in spite of the lock.
         log.info("brief.contended", scheduled_for=draft.brief["scheduled_for"].isoformat(), exc_info=True)
         return 0
 
@@ -76,8 +78,8 @@ def _insert(draft: Draft) -> int:
 def _lock(model: type[models.Model], ids: set[int]) -> int:
     """Lock rows until the end of the transaction and return how many still exist."""
     rows = model._default_manager.filter(pk__in=list(ids)).order_by("pk").values_list("pk")
-    # The same lock as the foreign keys take at the commit, which would be too late. It doesn't block other writers of
-    # these rows. On SQLite the transaction already excludes all other writers.
+    # Take the lock that the foreign keys would take only at the commit, which is too late. It doesn't block other
+    # writers of these rows. On SQLite the transaction already excludes all other writers.
     lock = {"postgresql": " FOR KEY SHARE", "sqlite": ""}.get(connection.vendor)
     if not ids or lock is None:
         return len(rows.select_for_update()) if ids else 0

@@ -1,5 +1,5 @@
-"""Ranks events for a brief. The score is the sum of its parts and at most 1. Each part explains itself in words, so
-that readers can check the ranking.
+"""Ranks events for a brief. The score of an event is the sum of several parts, and at most 1. Each part comes with an
+explanation in words, so that readers can check the ranking.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -9,9 +9,9 @@ from typing import Any
 
 from feeds.briefs.formatting import count, span
 
-# The maximum of each part. They sum up to 1.
+# The maximum of each part of the score. Together they are 1.
 SOURCES, ARTICLES, FRESHNESS, GROWTH, NEARNESS, SECOND_SOURCE = 0.40, 0.20, 0.15, 0.10, 0.10, 0.05
-# At this count (beyond the first) a part reaches half of its maximum; twice the count does not double it.
+# At this number (beyond the first) a part reaches half of its maximum. Twice the number does not double the part.
 HALF_SOURCES = 3
 HALF_ARTICLES = 6
 HALF_AN_HOUR = 1.0
@@ -26,7 +26,7 @@ DIGITS = 4
 class Event:
     cluster_id: int
     began_at: datetime
-    # Number of articles per source: all of them, and the new ones.
+    # Number of articles per source: all articles, and only the new ones.
     articles: Mapping[str, int]
     news: Mapping[str, int]
     first_news_at: datetime

@@ -1,5 +1,5 @@
-"""Public pages of briefs. Briefs are immutable, so each response has an ETag of its content and is answered with 304
-if unchanged.
+"""Public pages of briefs. Briefs are immutable, so each response has an ETag of its content, and a repeated request is
+answered with 304 if nothing has changed.
 """
 
 import hashlib
@@ -94,7 +94,7 @@ def brief_as_text(request: HttpRequest, name: str) -> HttpResponse:
 @require_safe
 def rss(request: HttpRequest) -> HttpResponse:
     if not (settings.ADE_PUBLIC_BRIEFS or request.user.is_authenticated):
-        # Feed readers call this. A redirect to the sign-in page would not be a feed.
+        # Feed readers request this URL, and could not read the sign-in page as a feed.
         message = "Sign in to read the briefs. With ADE_PUBLIC_BRIEFS=true, everyone can read them.\n"
         return HttpResponse(message, "text/plain; charset=utf-8", 403)
     latest = list(with_items(Brief.objects.order_by("-scheduled_for"))[:MOST_IN_RSS])
@@ -116,7 +116,7 @@ def _brief_or_404(name: str, briefs: Any = Brief) -> Brief:
 
 
 def _html(request: HttpRequest, template: str, context: dict[str, Any], modified: datetime | None) -> HttpResponse:
-    # Only these of the admin context: the full context queries the user's permissions.
+    # Use only these two values of the admin context, because the full context queries the user's permissions.
     site = {"site_title": admin.site.site_title, "site_header": admin.site.site_header}
     text = render_to_string(template, site | context, request)
     return _response(request, text, "text/html; charset=utf-8", modified)

@@ -1,7 +1,8 @@
 """Decides whether the morning brief waits for the articles of the night.
 
-If the machine was off, the slot is due at once, but ingestion and clustering run some minutes later. A brief that
-didn't wait would miss the whole night, and readers would see it only in the next brief.
+When a machine that was off overnight starts, the slot of the brief is due at once, but ingestion and clustering run
+some minutes later. A brief that didn't wait would miss the articles of the whole night, and readers would see them only
+in the next brief.
 """
 
 from datetime import datetime, timedelta
@@ -15,7 +16,7 @@ from schedules.jobs import JobContext, all_jobs
 from schedules.models import JobRun, ScheduledJob
 from work import clock
 
-# Ingestion and clustering have several slots in this time, so one of them may be slow or fail.
+# Ingestion and clustering have several slots in this time, so one slot may be slow or fail.
 FETCHED_WITHIN = timedelta(hours=1)
 
 
@@ -24,11 +25,11 @@ def why_wait(turn: JobContext, until: datetime) -> str:
     slot, zone = turn.scheduled_for, ZoneInfo(turn.job.time_zone)
     if not cron.is_slot(turn.job.cron, turn.job.time_zone, slot):
         return ""
-    # Counted from now, because a past slot may be triggered by hand.
+    # Look for the next slot from now on, because a past slot may be triggered by hand.
     following = cron.next_slot(turn.job.cron, turn.job.time_zone, max(slot, clock.now()))
     if following.astimezone(zone).date() != slot.astimezone(zone).date():
         return ""
-    # Waiting makes sense only while the jobs that fetch and cluster run, and there are active feeds.
+    # Waiting makes sense only if the jobs that fetch and cluster are declared and not paused, and some feed is active.
     names = {INGESTION.name, EVENT_CLUSTERING.name}
     if (
         not names <= {job.name for job in all_jobs()}

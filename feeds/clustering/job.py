@@ -15,7 +15,7 @@ from schedules.jobs import Job, JobContext, JobFailed
 from schedules.models import JobRun
 from work import clock
 
-# Attempts when another worker clusters at the same time. That worker finishes at some point, or loses its claim.
+# Attempts if another worker clusters at the same time. That worker finishes at some point, or loses its claim.
 TRIES = 3
 
 log = structlog.get_logger(__name__)
@@ -24,7 +24,7 @@ log = structlog.get_logger(__name__)
 class Result(NamedTuple):
     # Articles that were added to a cluster or moved to another.
     rows: int
-    # Articles for which the window had no room.
+    # Articles that the window had no room for.
     left_out: int
 
 
@@ -79,7 +79,7 @@ def _is_due(turn: JobContext, border: datetime) -> bool:
 
 
 def _stale(model: str, border: datetime) -> set[int]:
-    """Return the clusters whose centroid comes from another model than the vectors of their articles."""
+    """Return the clusters whose centroid comes from a different model than the vectors of their articles."""
     of_window = ClusterArticle.objects.filter(
         raw_article__happened_at__gte=border, raw_article__embedding_model=model, raw_article__embedding__isnull=False
     )

@@ -19,7 +19,7 @@ from work.sql.contention import Contended
 
 # Rows per statement: SQL Server takes 2,100 parameters.
 PIECE = 1000
-# A cluster is summarised by at most this many of its latest articles: some stories never end.
+# A cluster is summarised from at most this many of its latest articles, because some stories never end.
 MOST_MEMBERS = 1000
 # Digits of a similarity; smaller differences come from how processors round.
 DIGITS = 4
@@ -38,8 +38,8 @@ class Member(NamedTuple):
 
 
 def unlink(article_ids: Sequence[int]) -> int:
-    """Remove articles from their clusters before they are deleted. Return how many were in one. A cluster may be left
-    empty.
+    """Remove articles from their clusters before they are deleted. Return how many were in a cluster. A cluster may be
+    left empty.
 
     The title and centroid of the cluster, and the similarities of its other articles, stay: articles this old are not
     compared with anything.
@@ -47,8 +47,8 @@ def unlink(article_ids: Sequence[int]) -> int:
     unlinked = 0
     for piece in pieces(article_ids):
         links = ClusterArticle.objects.filter(raw_article__in=piece)
-        # Locking waits for a transaction that moves an article. Afterwards the article is in a cluster that is not
-        # locked yet.
+        # While this waits for a lock, another transaction may move an article to a cluster that is not locked yet. So
+        # repeat.
         while clusters := lock(links.values_list("cluster", flat=True)):
             unlinked += remove(links.filter(cluster__in=clusters))
             _update_times(clusters)
@@ -67,7 +67,7 @@ def lock(cluster_ids: Iterable[int]) -> list[int]:
 
 
 def remove(links: QuerySet[ClusterArticle]) -> int:
-    """Delete links of locked clusters. The counts decrease by the number of rows that were really deleted."""
+    """Delete links of locked clusters. The clusters' counts decrease by the number of rows that were really deleted."""
     cluster_of = dict(links.values_list("pk", "cluster_id"))
     deleted, _ = ClusterArticle.objects.filter(pk__in=cluster_of).delete()
     if deleted != len(cluster_of):
@@ -77,8 +77,8 @@ def remove(links: QuerySet[ClusterArticle]) -> int:
 
 
 def insert(pairs: Sequence[tuple[int, int]]) -> Counter[int]:
-    """Add (cluster, article) pairs to locked clusters, and increase the counts. Return how many were added per
-    cluster: an article that is already in a cluster is skipped.
+    """Insert (cluster, article) pairs for locked clusters, and increase the clusters' counts. Return how many articles
+    were added to each cluster. An article that is already in a cluster is skipped.
     """
     # Sorted, so that two transactions that insert the same articles can't deadlock.
     new = [
@@ -131,7 +131,9 @@ def _update_times(cluster_ids: Sequence[int]) -> None:
 
 
 def _count(numbers: Counter[int], sign: int) -> None:
-    """Add to the counts, with one statement per distinct number because many clusters change by the same number."""
+    """Add these numbers to the clusters' counts. Many clusters change by the same number, so there is one statement per
+    distinct number.
+    """
     by_number = defaultdict(list)
     for cluster_id, number in numbers.items():
         by_number[number].append(cluster_id)

@@ -19,9 +19,9 @@ THRESHOLD = 0.38
 # Size of the blocks that are compared between two calls of `go_on`; a block takes a few megabytes.
 ROWS, COLUMNS = 512, 4096
 # Limit for comparisons of two groups. When it is reached, the groups are valid but perhaps not complete; this happens
-# if a feed sends thousands of articles that become similar one by one. The limit is a minute of work, where 20,000
-# different articles take 2 s. The first pass over a full window (window.MOST_ARTICLES articles and as many pasts) uses
-# a third of it.
+# if a feed sends thousands of articles that become similar one by one. The limit is a minute of work; for comparison,
+# 20,000 different articles take 2 s. The first pass over a full window (window.MOST_ARTICLES articles and as many
+# pasts) uses a third of it.
 MOST_COMPARISONS = 10**10
 
 Vectors = NDArray[numpy.float32]
@@ -47,7 +47,7 @@ def merge_similar(
     go_on: Callable[[], None] = lambda: None,
     most_comparisons: int = MOST_COMPARISONS,
 ) -> Indexes:
-    """Return for each group the index of the first group that it was merged with (its own index if none)."""
+    """Return for each group the index of the first group that it was merged with, or its own index if there is none."""
     return _Merging(groups, threshold, go_on, most_comparisons).run()
 
 
@@ -57,7 +57,7 @@ class _Merging:
         self.threshold, self.go_on, self.left = threshold, go_on, most_comparisons
         number = len(self.means)
         self.into = numpy.arange(number)
-        # The groups that may still be merged, and the nearest group of each.
+        # The groups that may still be merged, and each one's nearest group.
         self.alive: Indexes = numpy.flatnonzero(self.sizes)
         self.nearest: Indexes = numpy.full(number, -1)
         self.nearness: Vectors = numpy.zeros(number, numpy.float32)
@@ -78,7 +78,7 @@ class _Merging:
                 self.sizes[into] += size_of_other
                 self.fixed[into] |= self.fixed[other]
                 self.into[other] = into
-                # The nearest group of both is unknown now.
+                # The nearest group of each of the two is unknown now.
                 self.nearest[[into, other]] = -1
             self.alive = self.alive[self.into[self.alive] == self.alive]
             is_seen = self._look(self._stale())
@@ -88,8 +88,8 @@ class _Merging:
         return roots
 
     def _look(self, stale: Indexes) -> bool:
-        """Find the nearest group of each of these, and repeat for groups whose nearest has dropped out. Return False
-        if the limit of comparisons was reached.
+        """Find the nearest group of each stale group, and repeat for groups whose nearest group has dropped out. Return
+        False if the limit of comparisons was reached.
         """
         while len(stale):
             self.nearness[stale] = -2

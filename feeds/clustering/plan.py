@@ -17,13 +17,13 @@ class Group:
     """Articles of the window that belong together, in the order of the window."""
 
     articles: tuple[Article, ...]
-    # The cluster whose past the articles belong to, if any.
+    # The cluster whose earlier articles these articles belong with, if any.
     past: int | None
 
 
 @dataclass(frozen=True)
 class Change:
-    """The articles of a group and the cluster that they belong in; None for a new cluster."""
+    """The articles of a group, and the cluster that they belong in (None for a new cluster)."""
 
     articles: tuple[Article, ...]
     cluster_id: int | None
@@ -39,12 +39,10 @@ class Change:
 
 
 def groups_of(window: Window, go_on: Callable[[], None] = lambda: None) -> list[Group]:
-    """Group the articles of the window. The result depends on the window alone. It overwrites the means of the
-    window.
-    """
+    """Group the articles of the window. The result depends only on the window. The window's means are overwritten."""
     pasts, total = len(window.pasts), len(window.means)
-    # For each article the row of the first article with the same vector, because texts of news agencies are copied word
-    # for word. An article without a vector is its own first.
+    # Find for each article the row of the first article with the same vector, because texts of news agencies are copied
+    # word for word. For an article without a vector, that is its own row.
     first_rows: dict[bytes, int] = {}
     first_of = numpy.arange(pasts, total)
     for place, row in enumerate(range(pasts, total)):

@@ -25,14 +25,16 @@ SUMMARY = 500
 # Share of the job's time for embedding, so that one feed with thousands of articles does not keep the others from
 # being clustered.
 SHARE = 0.5
-# A service that refuses this text too refuses everything, because the key or the model is wrong.
+# If a service refuses even this text, it refuses everything, because the key or the model is wrong.
 HARMLESS = "A short text about the weather of today"
 
 log = structlog.get_logger(__name__)
 
 
 def has_meaning(text: str) -> bool:
-    """Return whether the current model can distinguish such texts. The local model reads only the Latin script well."""
+    """Return whether the current model can distinguish texts in the script of this one. The local model reads only the
+    Latin script well.
+    """
     if not embedding.is_local():
         return True
     letters = [letter for letter in text if letter.isalpha()]

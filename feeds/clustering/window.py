@@ -19,8 +19,8 @@ from feeds.models import ClusterArticle, RawArticle
 # moved.
 WINDOW = timedelta(hours=72)
 # Most articles that are grouped at once, and most earlier articles. Comparing them for the first time (256 numbers
-# each) takes at most half a minute of CPU, of the ten minutes of a slot. Hundreds of feeds send fewer in 72 hours, but
-# a single feed may send any number.
+# each) takes at most half a minute of CPU time; a slot has ten minutes. Hundreds of feeds send fewer in 72 hours, but a
+# single feed may send any number.
 MOST_ARTICLES = 30_000
 
 
@@ -82,8 +82,8 @@ def by_turns(rows: QuerySet[Any], article: str = "") -> QuerySet[Any]:
 
 
 def _sums(model: str, border: datetime, go_on: Callable[[], None]) -> dict[int, tuple[Any, int]]:
-    """Return the sum and number of earlier vectors for each cluster with an article in the window. It goes back one
-    window further.
+    """Return the sum and number of the earlier vectors of each cluster with an article in the window. Vectors are read
+    for one more window back in time.
     """
     # `cluster__last_at` selects the clusters. A join to their articles in the window took PostgreSQL hours when its
     # statistics showed the tables as empty.
@@ -108,6 +108,6 @@ def _sums(model: str, border: datetime, go_on: Callable[[], None]) -> dict[int, 
 def _vector(data: Any) -> Vectors:
     size = embedding.dimensions()
     if data is None or len(data) != 4 * size:
-        # The vector has the wrong size, so a zero vector stands in, which is near to nothing.
+        # The vector has the wrong size. Use a zero vector instead, which is near no other.
         return numpy.zeros(size, "<f4")
     return numpy.frombuffer(data, "<f4")

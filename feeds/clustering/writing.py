@@ -1,5 +1,5 @@
-"""Writes planned changes to the database. Each transaction leaves consistent clusters, because it may be the last
-one.
+"""Writes planned changes to the database. Each transaction leaves the clusters consistent, because the worker may stop
+after any of them.
 """
 
 from collections import Counter, defaultdict
@@ -16,14 +16,14 @@ from feeds.models import BriefItem, ClusterArticle, EventCluster
 from work import failpoints
 from work.sql.contention import patiently
 
-# Limits of one transaction: clusters, and articles that are added. It takes a tenth of a second, which blocks other
-# writers on SQLite. More articles for one cluster are added by further transactions.
+# Most clusters, and most added articles, in one transaction. Such a transaction takes a tenth of a second, and blocks
+# other writers on SQLite. More articles for one cluster are added by further transactions.
 AT_ONCE = 50
 MOST_COMING = 1000
 
 
 class Conflict(Exception):
-    """Another transaction has changed the rows that were read. Transactions that were committed before stay."""
+    """Another transaction has changed the rows that were read. Transactions that were committed before this stay."""
 
     def __init__(self, message: str, written: int = 0) -> None:
         super().__init__(message)
@@ -45,7 +45,7 @@ class Part(NamedTuple):
 class Result(NamedTuple):
     rows: int
     moves: Moves
-    # The clusters of these parts, in order.
+    # The clusters of these parts, in the order of the parts.
     cluster_ids: list[int]
 
 
@@ -98,8 +98,8 @@ def _write(changes: Sequence[Change], before: Moves) -> Result:
         sources = {id for change in changes for article in change.moving if (id := article.cluster_id) is not None}
         targets = {change.cluster_id for change in changes if change.cluster_id is not None}
         locked = set(links.lock(sources | targets))
-        # A cluster that is empty and only points to where its articles went: articles added there would never get into
-        # a brief.
+        # A cluster that is empty and only points to the cluster that took its articles. Articles added to it would
+        # never get into a brief.
         merged = EventCluster.objects.filter(pk__in=targets & locked, merged_into__isnull=False, article_count=0)
         if gone := (targets - locked) | set(merged.values_list("pk", flat=True)):
             raise Conflict(f"Cluster {min(gone)} was deleted or merged meanwhile.")

@@ -1,4 +1,4 @@
-"""Reads and decompresses response bodies, and never more than wanted, however well they are compressed."""
+"""Reads and decompresses response bodies, but never more than wanted, however well a body is compressed."""
 
 import zlib
 from collections.abc import Iterable, Iterator
@@ -39,7 +39,7 @@ def _decompress(pieces: Iterator[bytes], coding: str) -> Iterator[bytes]:
         return
     window = _GZIP
     if coding == "deflate":
-        # Servers send it with a zlib header, which is correct, or without.
+        # Some servers send deflated data with a zlib header, which is correct, and others without.
         has_header = start[0] & 0x0F == zlib.DEFLATED and int.from_bytes(start[:2], "big") % 31 == 0
         window = zlib.MAX_WBITS if has_header else -zlib.MAX_WBITS
     unpacker = zlib.decompressobj(window)

@@ -1,5 +1,5 @@
-"""Time and bytes for one whole fetch: name resolution, connections, certificates, redirects, headers and chunk framing
-included.
+"""Limits the time and the bytes of one whole fetch, including name resolution, connections, certificates, redirects,
+headers and chunk framing.
 """
 
 import time

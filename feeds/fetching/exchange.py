@@ -22,7 +22,7 @@ def send(
 ) -> Iterator[httpcore2.Response]:
     """Send a request and yield the response. Its body has not been read yet; reading it raises the same errors."""
     all_headers = [("Host", target.netloc.decode()), *headers.items()]
-    # The parsed parts, so that httpcore doesn't parse the URL differently from how it was checked.
+    # Pass the parsed parts, so that httpcore doesn't parse the URL differently from how it was checked.
     url = httpcore2.URL(scheme=target.raw_scheme, host=target.raw_host, port=port_of(target), target=target.raw_path)
     try:
         with pool.stream(method, url, headers=all_headers, content=body) as response:

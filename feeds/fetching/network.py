@@ -59,7 +59,7 @@ SYSTEM = Outside()
 class Guard(httpcore2.NetworkBackend):
     def __init__(self, resolve: Resolve, reach: Reach, budget: Budget, connect_seconds: float = math.inf) -> None:
         self._resolve, self._reach, self._budget = resolve, reach, budget
-        # For all attempts together.
+        # The time limit of all connection attempts together.
         self._connect_seconds = connect_seconds
 
     def connect_tcp(

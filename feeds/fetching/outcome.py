@@ -1,6 +1,6 @@
 from dataclasses import dataclass
 
-# A message is stored on one row and read by people.
+# Messages are stored in a row and read by people.
 LONGEST_MESSAGE = 500
 # Longest quote from a server within a message.
 LONGEST_DETAIL = 200
@@ -15,7 +15,7 @@ class FeedResponse:
     content_type: str
     etag: str
     last_modified: str
-    # The new address: where a chain of only permanent redirects led, or "".
+    # The new address, if the feed was redirected and all redirects were permanent; otherwise "".
     moved_to: str = ""
     # Nothing is new, and `body` is empty.
     unchanged: bool = False

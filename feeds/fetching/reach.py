@@ -11,9 +11,9 @@ from feeds.fetching.targets import port_of
 
 @dataclass(frozen=True)
 class Reach:
-    # All ports are allowed in these.
+    # In these networks, all ports are allowed.
     networks: list[Network]
-    # The setting that lists the networks, and what may be in them, for messages.
+    # For messages: the setting that lists the networks, and what ADE calls in them.
     setting: str
     what: str
     # False: only the listed networks.
@@ -33,11 +33,11 @@ class Reach:
         return FetchFailed("refused_address", f"{where}, port {port}, is not allowed for {self.what}. {advice}")
 
     def expect(self, target: httpx2.URL) -> None:
-        """Check as far as possible without resolving the name, which happens when the connection is made. Raises
-        FetchFailed.
+        """Check the target as far as possible without resolving its name, which happens when the connection is made.
+        Raises FetchFailed.
         """
         address, port = address_of(target.raw_host.decode()), port_of(target)
-        # A name may resolve to one of the networks, if there are any.
+        # A name may resolve to an address in one of the networks, if any are listed.
         possible = self.networks or (self.internet and port in PORTS)
         if not (self.allows(address, port) if address else possible):
             raise self.refusal(str(target.host), port)

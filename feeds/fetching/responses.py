@@ -1,4 +1,4 @@
-"""Turns HTTP responses into what can be used and stored."""
+"""Turns HTTP responses into values that can be used and stored."""
 
 import re
 from datetime import UTC, datetime
@@ -27,7 +27,7 @@ _PHRASES = {status.value: status.phrase for status in HTTPStatus}
 def read_feed(
     response: httpcore2.Response, target: httpx2.URL, conditions: dict[str, str], most_bytes: int
 ) -> FeedResponse:
-    """Read the feed from a response that is no redirect. `conditions` are the conditional headers of the request."""
+    """Read the feed from a response that is not a redirect. `conditions` are the conditional headers of the request."""
     body, before = b"", conditions
     is_unchanged = response.status == HTTPStatus.NOT_MODIFIED and bool(conditions)
     if not is_unchanged:
@@ -45,7 +45,7 @@ def read_feed(
         body = bodies.read(response.iter_stream(), [each.strip() for each in codings if each.strip()], most_bytes)
         if not body:
             raise FetchFailed("bad_answer", f"The server at {origin_of(target)} sent an empty answer.")
-        # Only a 304 response need not repeat the validators.
+        # Only a 304 response may leave out the validators.
         before = {}
     return FeedResponse(
         url=str(target),
@@ -71,7 +71,7 @@ def location(response: httpcore2.Response, target: httpx2.URL) -> bytes:
 
 
 def retry_after(response: httpcore2.Response, now: datetime) -> float | None:
-    """Return for how many seconds a busy server asks not to be called, in a number of seconds or a date."""
+    """Return for how many seconds a busy server asks not to be called. The header has this number or a date."""
     text = _header(response, "retry-after", LONGEST_RETRY_AFTER) if response.status in _BUSY else ""
     if re.fullmatch(r"[0-9]{1,10}", text):
         return min(float(text), LONGEST_PAUSE_SECONDS)

@@ -7,7 +7,7 @@ import httpx2
 from feeds.fetching.addresses import address_of
 from feeds.fetching.outcome import FetchFailed
 
-# No feed that we know has a longer one.
+# No feed that we know has a longer URL.
 LONGEST_URL = 2000
 _UNREADABLE = "The URL is not valid; use one such as https://example.org/feed.xml."
 _DEFAULT_PORTS = {"http": 80, "https": 443}

@@ -55,8 +55,8 @@ class Brief(Published):
     window_from = models.DateTimeField()
     window_until = models.DateTimeField()
     articles_seen = models.PositiveIntegerField()
-    # Feeds that answered in the window; feeds that were asked but did not answer; and the last time that any feed
-    # answered.
+    # The number of feeds that answered in the window; the number that were fetched but did not answer; and the last
+    # time that any feed answered.
     feeds_seen = models.PositiveIntegerField()
     feeds_silent = models.PositiveIntegerField(default=0)
     last_answer_at = models.DateTimeField(null=True, blank=True)

@@ -6,13 +6,13 @@ from django.db.models import Q
 from work import clock
 from work.models import Subject, SubjectQuerySet
 
-# The longest key that every database can keep unique: SQL Server has room for 850 characters in an index key.
+# The longest key that every database can keep unique: an index key of SQL Server has room for 850 characters.
 LONGEST_URL = 800
 
 
 class FeedQuerySet(SubjectQuerySet["FeedSource"]):
     def due(self) -> "FeedQuerySet":
-        """Return active feeds whose time has come, the longest waiting first."""
+        """Return active feeds that are due for a check, starting with the one that has been due longest."""
         return self.filter(paused_at__isnull=True, next_check_at__lte=clock.now()).order_by("next_check_at", "id")
 
     def failing(self) -> "FeedQuerySet":
@@ -45,9 +45,9 @@ class FeedSource(Subject):
     succeeded_at = models.DateTimeField(null=True, blank=True)
     # Failures in a row. They decide how long the feed backs off; it is never given up.
     failures = models.PositiveIntegerField(default=0)
-    # The time of the first failure in this row.
+    # The time of the first of these failures.
     failing_since = models.DateTimeField(null=True, blank=True)
-    # The last failure; or, if the feed answered, what could not be taken from it.
+    # The last failure; or, if the feed answered, what could not be read from it.
     last_error = models.TextField(blank=True, default="")
     paused_at = models.DateTimeField(null=True, blank=True)
     paused_by = models.CharField(max_length=200, blank=True, default="")
@@ -93,7 +93,7 @@ class RawArticle(models.Model):
     """An article as its feed described it. It never changes, except for its vector."""
 
     feed = models.ForeignKey(FeedSource, on_delete=models.PROTECT, related_name="articles")
-    # The canonical spelling without tracking parameters, and the URL as the feed has it.
+    # The canonical spelling without tracking parameters; and the URL as it is in the feed.
     url = models.CharField(max_length=LONGEST_URL, unique=True)
     original_url = models.TextField()
     title = models.CharField(max_length=500)

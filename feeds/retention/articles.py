@@ -24,7 +24,8 @@ def _old_articles() -> "QuerySet[RawArticle]":
 
 def _purge_batch(ids: list[int]) -> Mapping[str, int]:
     with transaction.atomic():
-        # Lock the rows in a separate statement, so that the next statement sees every brief that was committed before.
+        # Lock the rows in a separate statement, so that the next statement sees every brief that was committed before
+        # the lock.
         urls = dict(lock(RawArticle.objects.filter(pk__in=ids)).values_list("pk", "url"))
         expired = rules.not_needed(RawArticle, list(urls))
         failpoints.hit("retention.articles.selected")

@@ -13,15 +13,15 @@ from schedules.jobs import Job, JobContext
 from work.pruning import Batch, Policy
 from workspaces.models import Workspace
 
-# Counted, but not a deletion: tombstones are added in place of the deleted articles.
+# This number is counted, but not as deletions, because tombstones are added in place of the deleted articles.
 CAME = "tombstones_set"
 
 log = structlog.get_logger(__name__)
 
 
 def all_policies() -> Iterator[Policy]:
-    """Yield the policies of the settings in order. They are loaded by dotted path because this app must not import
-    apps further to the right on the import line.
+    """Yield the policies of the settings in order. They are loaded by dotted path, because this app must not import the
+    apps that import it.
     """
     yield from map(import_string, settings.RETENTION)
 
@@ -46,7 +46,7 @@ def clean_up(turn: JobContext) -> int:
 def _batches(actor: str) -> Iterator[Batch]:
     for policy in all_policies():
         yield from policy.purge(actor)
-    # Documents that the workers have not purged yet, as they do continuously.
+    # Purge documents that the workers, which purge continuously, have not reached yet.
     for workspace in Workspace.objects.order_by("id"):
         for document in documents.purge(workspace, actor=actor):
             yield Batch({"documents": int(document is not None)})

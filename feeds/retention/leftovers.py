@@ -1,4 +1,6 @@
-"""Retention of what deleted articles leave: empty clusters, which expire at the age of articles, and tombstones."""
+"""Retention of what deleted articles leave behind: tombstones, and empty clusters, which expire at the same age as
+articles.
+"""
 
 from collections.abc import Mapping
 
@@ -36,7 +38,7 @@ def _old_tombstones() -> "QuerySet[PurgedUrl]":
 
 def _purge_tombstones(ids: list[int]) -> Mapping[str, int]:
     with transaction.atomic():
-        # Checked again after the lock, because a tombstone may have been renewed.
+        # Check again after locking, because a tombstone may have been renewed.
         old = lock(_old_tombstones().filter(pk__in=ids))
         return {"purged_urls": delete(PurgedUrl, list(old.values_list("pk", flat=True)))}
 

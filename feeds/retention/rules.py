@@ -1,4 +1,4 @@
-"""Rules for which rows may be deleted and what keeps them, by model label as in `settings.PURGE_ALLOWED` and
+"""Rules for which rows may be deleted and which other rows keep them, by model label as in `settings.PURGE_ALLOWED` and
 `settings.IMMUTABLE`.
 
 A system check verifies the rules, and deletions follow them: see `delete` in `work/pruning.py`.
@@ -18,7 +18,7 @@ from django.db.models import Exists, Model, OuterRef, Q, QuerySet
 class Rule:
     # Rows that refer to this one through these relations keep it.
     kept_by: tuple[str, ...] = ()
-    # Rows that refer to it through these relations are deleted first, in the same transaction.
+    # Rows that refer to this one through these relations are deleted first, in the same transaction.
     goes_with: tuple[str, ...] = ()
 
 
@@ -38,13 +38,13 @@ RULES = {
 
 
 def needed(model: type[Model]) -> Q:
-    """Match rows of the model that another row refers to and thereby keeps."""
+    """Match rows of the model that are kept because another row refers to them."""
     kept_by = (Exists(rows.filter(**{column: OuterRef("pk")})) for rows, column in _keepers(model))
     return Q(*kept_by, _connector=Q.OR)
 
 
 def not_needed(model: type[Model], ids: Sequence[int]) -> list[int]:
-    """Return the IDs that nothing keeps, as committed so far. The caller must have locked the rows."""
+    """Return the IDs of rows that no committed row keeps. The caller must have locked the rows."""
     needed_ids: set[int] = set()
     for rows, column in _keepers(model):
         needed_ids.update(rows.filter(**{f"{column}__in": ids}).values_list(column, flat=True))

@@ -16,7 +16,7 @@ from work.operations.commands import (
 )
 
 COLUMNS = ("id", "title", "article_count", "first_at", "last_at", "embedding_model", "merged_into", "created_at")
-# Most articles of one cluster that are shown, and most problems; the total of problems is not limited.
+# Most articles of a cluster and most problems that are shown. The number of problems is always the total.
 MOST_ARTICLES = 100
 MOST_PROBLEMS = 100
 

@@ -34,10 +34,10 @@ COLUMNS = (
 ARTICLE_COLUMNS = ("id", "title", "url", "published_at", "seen_at")
 CHOICES = ("failing", "paused", "due")
 EVENTS = 100
-# Articles of one feed are counted up to the first number and named up to the second.
+# A feed's articles are counted up to the first of these numbers, and named up to the second.
 MOST_COUNTED = 10_000
 MOST_NAMED = 5
-# Stands for standard input or standard output.
+# The file name that stands for standard input or standard output.
 STANDARD = "-"
 
 
