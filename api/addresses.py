@@ -1,4 +1,4 @@
-"""Finds the address of the client: the peer of the connection, or the address that trusted proxies report."""
+"""Finds the client's address: the connection's peer or, if that is a trusted proxy, the address that it reports."""
 
 from functools import lru_cache
 from ipaddress import IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
@@ -15,8 +15,8 @@ def address_of(request: HttpRequest) -> str:
 
 
 def client_address(address: str, forwarded_for: str) -> str:
-    """Return the client address. X-Forwarded-For is read from its end, and only as far as our own proxies wrote it:
-    anyone can forge the rest.
+    """Return the client's address. X-Forwarded-For is read from the end, and only the entries that our own proxies
+    added: a client can forge all others.
     """
     proxies = _networks(tuple(settings.ADE_PROXIES))
     forwarded = forwarded_for.split(",")
@@ -33,12 +33,12 @@ def is_proxy(address: str) -> bool:
 
 
 def address_for_axes(request: HttpRequest) -> str | None:
-    """Return the origin as one address, because django-axes has no database column for a network."""
+    """Return the origin without its prefix length, because django-axes has no column for a network."""
     return origin_of(request).partition("/")[0] or None
 
 
 def origin_of(request: HttpRequest) -> str:
-    """Return the address or network that shares one rate limit."""
+    """Return the client's IPv4 address or IPv6 network. All requests from the same origin share one rate limit."""
     return origin_of_address(address_of(request))
 
 

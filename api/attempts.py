@@ -1,4 +1,4 @@
-"""Extends django-axes: an address is also locked out if it fails too often with different user names."""
+"""Extends django-axes: an address with too many failed sign-ins is locked out, whichever user names were tried."""
 
 from typing import Any
 

@@ -1,7 +1,8 @@
-"""Writes the audit log: every request that may change something, and every sign-in and sign-out. See `AuditEntry`.
+"""Writes the audit log: one entry for every request that may change something, and for every sign-in and sign-out. See
+`AuditEntry`.
 
-An entry is written before the change and completed after it, so a process that dies in between leaves an entry
-without a status. Nothing is written for requests without an authenticated user, except failed sign-ins.
+An entry is written before the change and completed after it, so a process that dies in between leaves an entry without
+a status. Requests without an authenticated user are not audited, except failed sign-ins.
 """
 
 import re
@@ -27,7 +28,7 @@ from work.operations.commands import clean
 from work.operations.ids import id_of
 from workspaces.models import Workspace
 
-# A row of the admin, or the selected rows of a list.
+# The admin page of one row or, without an ID, a list with its selected rows.
 _ADMIN = re.compile(r"/admin/(?P<app>[a-z_]+)/(?P<model>[a-z_]+)/(?:(?P<id>[0-9]{1,18})/.*)?")
 _ATTRIBUTE, _NAME = "_audited", "_audited_as"
 
@@ -36,7 +37,7 @@ log = structlog.get_logger(__name__)
 
 @dataclass
 class Record:
-    """The facts about one request so far: its user, its subject, and its entry once it is written."""
+    """Collects what is known about a request so far: its user, its subject and, once written, its audit entry."""
 
     person: AbstractBaseUser | None
     actor: str
@@ -46,18 +47,18 @@ class Record:
     subject_kind: str = ""
     subject_id: int | None = None
     entry: AuditEntry | None = None
-    # The caller is being rate limited, and an earlier entry already records that.
+    # True if the request was rate limited and an earlier entry already records that, so this request gets no entry.
     is_passed_over: bool = False
 
     def saw(self, kind: str, id: int, workspace_id: int | None) -> None:
-        """Record the subject of the request. The first row that is loaded counts as the subject."""
+        """Record a row that the request has loaded. The first one is the subject of the request."""
         if not self.subject_kind:
             self.subject_kind, self.subject_id = kind, id
         self.workspace_id = self.workspace_id or workspace_id
 
     @property
     def columns(self) -> dict[str, Any]:
-        """Return the columns of the entry that may change until the response."""
+        """Return the columns of the entry that may still change until the response is sent."""
         return {
             "subject_kind": self.subject_kind[:40],
             "subject_id": self.subject_id,
@@ -67,12 +68,12 @@ class Record:
 
 
 def set_operation(request: HttpRequest, operation: str) -> None:
-    """Store the name of the operation before the caller is authenticated."""
+    """Store the name of the operation on the request, before the caller is authenticated and a record exists."""
     setattr(request, _NAME, operation)
 
 
 def start_record(request: HttpRequest, person: AbstractBaseUser, actor: str, token: ApiToken | None = None) -> Record:
-    """Start the record as soon as the caller is authenticated, even if the request is refused later."""
+    """Start the record. Call this as soon as the caller is authenticated, so that refused requests are audited too."""
     workspace_id = token.workspace_id if token else None
     record = Record(person, actor, token, getattr(request, _NAME, ""), workspace_id)
     setattr(request, _ATTRIBUTE, record)
@@ -84,7 +85,7 @@ def record_of(request: HttpRequest) -> Record | None:
 
 
 def record_sign_in(request: HttpRequest, operation: str, person: AbstractBaseUser | None) -> None:
-    """Write the entry of a sign-in or sign-out, also if the user is unknown."""
+    """Write the audit entry of a sign-in or sign-out, even if the user is unknown."""
     record = record_of(request)
     if record is None:
         record = Record(person, person.get_username() if person else "")
@@ -95,7 +96,7 @@ def record_sign_in(request: HttpRequest, operation: str, person: AbstractBaseUse
 
 
 def begin(request: HttpRequest) -> None:
-    """Write the entry before the change. If this fails, nothing is changed."""
+    """Write the audit entry before the change. If the entry can't be written, the error prevents the change."""
     record = record_of(request)
     if record and request.method not in SAFE:
         record.entry = _write(request, record)
@@ -146,19 +147,19 @@ def _complete(request: HttpRequest, answered: int) -> None:
         if record.entry is None:
             record.entry = _write(request, record, answered)
         else:
-            # The only update that an entry ever gets.
+            # An entry is updated only here, and only once.
             entry, changes = AuditEntry.objects.filter(pk=record.entry.pk, answered=None), _changed_columns(record)
             with _no_wait_for_the_disk():
                 entry.update(answered=answered, **changes)
     except Error as error:
-        # The change was already made or refused, and the response must report that outcome.
+        # Don't raise: the change was already made or refused, and the response must report that outcome.
         log.error("audit.not_completed", entry=record.entry and record.entry.pk, answered=answered, error=str(error))
 
 
 @contextmanager
 def _no_wait_for_the_disk() -> Iterator[None]:
-    """Write without waiting for the disk of the database. The entry survives a crash of this process at once. It
-    reaches the disk at the latest with the following change, whose commit does wait.
+    """Commit without waiting for the database's disk. From the commit on, the entry survives a crash of this process.
+    It reaches the disk at the latest with the next change, whose commit does wait.
     """
     is_alone = connection.vendor == "postgresql" and not connection.in_atomic_block
     with transaction.atomic():
@@ -180,7 +181,8 @@ def _write(request: HttpRequest, record: Record, answered: int | None = None) ->
     if not record.operation:
         try:
             route = request.resolver_match or resolve(request.path_info)
-            # Admin URLs of actions have no names, and the methods of an API path share a single one.
+            # Use the route where the URL name doesn't identify the operation: the admin's action URLs have no names,
+            # and all methods of an API path share one name.
             has_name = route.url_name and not is_for_programs(request.path)
             record.operation = route.view_name if has_name else route.route
         except Resolver404:

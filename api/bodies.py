@@ -1,4 +1,6 @@
-"""Parses request bodies strictly: refuses what Python's `json` accepts but databases or other readers can't handle."""
+"""Parses request bodies strictly: refuses values that Python's `json` accepts but databases or other JSON parsers can't
+handle.
+"""
 
 import json
 import re
@@ -16,12 +18,12 @@ MOST_BYTES = 1 << 20
 MOST_DEPTH = 32
 MOST_DIGITS = 19
 JSON = "application/json"
-# An unterminated string matches up to the end. Otherwise the search would restart at each quote, which takes quadratic
-# time.
+# An unterminated string matches up to the end of the body. Otherwise the search would restart at each quote and take
+# quadratic time.
 _STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"?', re.DOTALL)
 _AS_BRACKETS = bytes.maketrans(b"{}", b"[]")
 _NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
-# Unpaired surrogates are no characters, and databases do not accept NUL in text.
+# Unpaired surrogates are not characters, and databases do not accept NUL in text.
 _NO_TEXT = re.compile("[\0\ud800-\udfff]")
 
 
@@ -52,7 +54,8 @@ class StrictParser(Parser):
 def loads(body: bytes) -> Any:
     """Parse JSON. Raises Problem."""
     try:
-        # Only UTF-8: a byte order mark is invalid JSON, and other encodings are not guessed.
+        # Only UTF-8 without a byte order mark is accepted: the mark is invalid JSON, and other encodings are not
+        # guessed.
         text = body.decode()
         _check_depth(body)
         value = json.loads(
@@ -62,7 +65,7 @@ def loads(body: bytes) -> Any:
         raise Problem("invalid_json", "The body is not JSON in UTF-8.") from error
     except json.JSONDecodeError as error:
         raise Problem("invalid_json", f"The body is not valid JSON: {error.msg} at character {error.pos}.") from error
-    # Only escapes can produce NUL or surrogates: JSON has no raw control characters, and UTF-8 no surrogates.
+    # Only escapes can produce NUL or surrogates: JSON allows no raw control characters, and UTF-8 no surrogates.
     if b"\\u" in body:
         _check_text(value, "the body")
     return value
@@ -71,7 +74,7 @@ def loads(body: bytes) -> Any:
 def _check_depth(body: bytes) -> None:
     """Limit the nesting before parsing: a hundred thousand brackets would overflow Python's stack."""
     brackets = _STRING.sub(b"", body).translate(_AS_BRACKETS, _NO_BRACKETS)
-    # Each pass removes the innermost level. What remains of invalid JSON is too shallow to do harm.
+    # Each pass removes the innermost level of brackets. Invalid JSON may leave some, but too few levels to do harm.
     for _ in range(MOST_DEPTH):
         if b"[]" not in brackets:
             break

@@ -1,4 +1,4 @@
-"""The caller of the API: a signed-in user, or a program with a token. Permission checks are here and in the
+"""The caller of the API: a signed-in user, or a program with a token. Permissions are checked here and in the
 querysets.
 """
 
@@ -33,12 +33,11 @@ M = TypeVar("M", bound=Model)
 class Caller:
     person: AbstractUser
     token: ApiToken | None = None
-    # The audit record of the request.
     record: Record | None = field(default=None, compare=False, repr=False)
 
     @property
     def user(self) -> User:
-        """Return the user whose permissions querysets apply."""
+        """Return the user for querysets: the person, limited to the workspace and scopes of the token, if any."""
         return self._limit_to(self.token) if self.token else self.person
 
     @property
@@ -52,8 +51,8 @@ class Caller:
         return _actor(self.person, self.token)
 
     def find(self, model: type[M], id: int) -> M:
-        """Return one row of a model whose querysets have `for_user` and `listed`. Raises Problem (404) with the
-        model's verbose name if it is missing or not visible.
+        """Return one row. The model's querysets must have `for_user` and `listed`. Raises Problem (404) with the
+        model's verbose name if the row does not exist or the caller may not see it.
         """
         rows: Any = model._default_manager
         row: M | None = rows.for_user(self.user).listed().filter(pk=id).first()
@@ -72,7 +71,7 @@ class Caller:
         self._require_role(workspace, Membership.Role.ADMIN)
 
     def require_permission(self, permission: str) -> None:
-        """Require a permission for what all workspaces share. Raises Problem."""
+        """Raise Problem unless the caller has this permission, which applies to the whole installation."""
         if self.token:
             _require_scope(self.token, Scope.INSTALLATION)
         if not self.person.has_perm(permission):
@@ -89,7 +88,7 @@ class Caller:
         if self.token is None:
             has_role = visible_to(Workspace.objects.filter(pk=workspace.pk), self.person, "pk", *roles).exists()
         else:
-            # The role of the token's owner was loaded together with the token.
+            # No query is needed: the role of the token's owner was loaded with the token.
             is_owners = workspace.pk == self.token.workspace_id and self.token.role_now in roles
             has_role = is_owners and bool(self._limit_to(self.token).roles.intersection(roles))
         if not has_role:
@@ -105,7 +104,7 @@ class ByToken(HttpBearer):
         super().__init__()
 
     def __call__(self, request: HttpRequest) -> Caller | None:
-        """Do the same as ninja's method, which logs the header if it can't parse it and so could leak a token."""
+        """Parse the header. Replaces ninja's method, which could leak a token: it logs headers that it can't parse."""
         scheme, _, token = request.headers.get(self.header, "").partition(" ")
         return self.authenticate(request, token.strip()) if scheme.lower() == self.openapi_scheme else None
 
@@ -140,12 +139,12 @@ class BySession(APIKeyCookie):
         return caller
 
 
-# The two ways to authenticate: a token with this scope, or a session.
+# For each scope, the two ways to authenticate: a token with that scope, or a session.
 READ, OPERATE, ADMIN, INSTALLATION = ([ByToken(scope), BySession()] for scope in Scope)
 
 
 def _limit_rate(request: HttpRequest, caller: Caller) -> None:
-    """Apply the rate limit before other checks, because each refusal writes an audit entry."""
+    """Apply the rate limit before any other check, because a refusal by another check writes an audit entry."""
     try:
         limits.check(request, caller.key)
     except RateLimited as limited:
@@ -156,8 +155,8 @@ def _limit_rate(request: HttpRequest, caller: Caller) -> None:
 
 def _actor(person: AbstractUser, token: ApiToken | None) -> str:
     name = f"{person.username} (token {token.name})" if token else person.username
-    # Truncate here, once: a user name of 150 characters plus a token name of 100 exceeds the `actor` columns, which
-    # all have the same width.
+    # Truncate the name here, for all `actor` columns, which have the same width: a user name of 150 characters plus a
+    # token name of 100 does not fit.
     return name[: Event._meta.get_field("actor").max_length]
 
 
@@ -182,8 +181,8 @@ def caller_of(request: HttpRequest) -> Caller:
 
 
 def insider_of(request: HttpRequest, permission: str = "") -> Caller:
-    """Return the caller of a path about the whole installation. Raises Problem unless the caller is a member of any
-    workspace, which is enough to see what all workspaces share, and has the permission.
+    """Return the caller of a path that concerns the whole installation. Raises Problem unless the caller is a member of
+    at least one workspace (which is enough for reading) and, if a permission is given, has that permission.
     """
     caller = caller_of(request)
     # A token always belongs to a member.

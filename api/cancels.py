@@ -15,7 +15,7 @@ class Reason(In):
 
 
 def result_of(states: StateMachine, id: int, before: str, after: str) -> Literal["cancelled", "asked"]:
-    """Return what a cancel did to a row, from its status before and after. Raises Problem if the row had already
+    """Return the result of a cancel from the row's status before and after it. Raises Problem if the row had already
     ended.
     """
     outcome = of_cancel(states, before, after)

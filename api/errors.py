@@ -1,4 +1,4 @@
-"""Errors of the API: one shape, `{"code", "message", "details"}`, and stable codes: docs/reference/api.md."""
+"""Errors of the API. All have the shape `{"code", "message", "details"}` and a stable code: docs/reference/api.md."""
 
 import re
 from collections.abc import Mapping
@@ -6,7 +6,7 @@ from typing import Any
 
 from django.http import HttpRequest, JsonResponse
 
-# Code -> status and meaning.
+# The HTTP status and the meaning of each code.
 CODES: dict[str, tuple[int, str]] = {
     "invalid_request": (400, "A parameter or value is not allowed; `details` names it."),
     "invalid_json": (
@@ -73,7 +73,7 @@ def response_of(problem: Problem) -> JsonResponse:
     return JsonResponse(data, status=problem.answered, headers=problem.headers)
 
 
-# Two paths of the API are at the root.
+# Two paths of the API are not below /api/.
 _PATHS = re.compile(r"/api(/.*)?|/documents|/configurations/[^/]*/runs", re.DOTALL)
 
 
@@ -82,14 +82,16 @@ def is_for_programs(path: str) -> bool:
 
 
 def not_found(what: str, id: object) -> Problem:
-    """Return a 404, also for rows of other workspaces, so that callers can't probe for IDs."""
+    """Return the 404 for a missing row. Rows of other workspaces get the same response, so that callers can't probe for
+    IDs.
+    """
     name = what.replace("_", " ").capitalize()
     message = f"{name} {id} not found. It does not exist, or you do not have access."
     return Problem("not_found", message, {what: id})
 
 
 def problem_of_status(request: HttpRequest, status: int) -> Problem:
-    """Return the problem for an error response of Django or of other code that does not know the API."""
+    """Return the problem that replaces an error response from Django or other code that does not use Problem."""
     code, message = next(
         ((code, message) for code, (known, message) in CODES.items() if known == status),
         ("internal_error" if status >= 500 else "invalid_request", "The request cannot be answered."),

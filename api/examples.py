@@ -1,6 +1,4 @@
-"""Generates examples for the API description from its schemas. The name of a field decides what its example looks
-like.
-"""
+"""Generates examples for the API description from its schemas. Example values are chosen by field name."""
 
 from typing import Any
 
@@ -56,7 +54,7 @@ class Examples:
         if kind == "object":
             properties = schema.get("properties", {})
             if "not" in schema:
-                # Optional properties may exclude each other, so only required ones are shown.
+                # Show only required properties here, because the optional ones may exclude each other.
                 properties = {key: each for key, each in properties.items() if key in schema.get("required", [])}
             return {key: self.of(each, key, depth + 1) for key, each in properties.items()}
         if kind == "array":

@@ -1,4 +1,4 @@
-"""Schemas for why something waits. See `work/why.py`."""
+"""Response schemas for explanations of why work is waiting. See `work/why.py`."""
 
 from datetime import datetime
 from typing import Any

@@ -1,4 +1,4 @@
-"""Lists of feeds as files: reads OPML from a body or a form, and sends it."""
+"""OPML files with lists of feeds: reads an uploaded list from a body or a form, and sends a list as a response."""
 
 import hashlib
 
@@ -30,7 +30,7 @@ def body_of(request: HttpRequest) -> bytes:
             raise Problem("invalid_request", message)
         data = bytes(files[0][1].read(MOST_BYTES + 1))
     elif request.content_type in XML:
-        # Not `request.body`, because a list may be longer than DATA_UPLOAD_MAX_MEMORY_SIZE allows.
+        # `request.body` would refuse lists longer than DATA_UPLOAD_MAX_MEMORY_SIZE.
         data = request.read(MOST_BYTES + 1)
     else:
         message = f"Unsupported content type {request.content_type or '(none)'}. Use {', '.join(XML)} or {FORM}."

@@ -1,5 +1,5 @@
-"""Sends stored files, or ranges of them, and tagged JSON. A file is sent so that a browser never displays or executes
-it: see `documents/downloads.py`.
+"""Sends stored files or byte ranges of them, and JSON with an ETag. The headers of a file keep browsers from displaying
+or executing it: see `documents/downloads.py`.
 """
 
 import hashlib
@@ -17,7 +17,7 @@ from api.errors import Problem
 from api.rendering import text_of
 from documents import downloads
 
-# At most 19 digits: no file is larger, and Python takes quadratic time to parse very long numbers.
+# At most 19 digits: no file size has more, and Python takes quadratic time to parse very long numbers.
 _SPAN = re.compile(r"bytes=[ \t]*([0-9]{0,19})-([0-9]{0,19})[ \t]*", re.ASCII)
 
 log = structlog.get_logger(__name__)
@@ -29,12 +29,12 @@ class StoredFile:
     name: str
     content_type: str
     size_bytes: int
-    # The checksum is the ETag.
+    # Also the ETag.
     sha256: str
 
 
 def send(request: HttpRequest, stored: StoredFile) -> HttpResponseBase:
-    """Send a file or a range of it, a redirect to the storage, or 304. Raises Problem."""
+    """Return the file, the requested range, a redirect to the storage, or 304. Raises Problem."""
     tag, size_bytes = f'"{stored.sha256}"', stored.size_bytes
     if unchanged := check_tag(request, tag):
         return unchanged
@@ -61,7 +61,7 @@ def send(request: HttpRequest, stored: StoredFile) -> HttpResponseBase:
 
 
 def send_json(request: HttpRequest, data: dict[str, Any]) -> HttpResponseBase:
-    """Return 200 with an ETag of the content, or 304 if the caller has the same."""
+    """Return the data with an ETag of its content, or 304 if the caller already has that content."""
     body = text_of(data).encode()
     tag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
     return check_tag(request, tag) or HttpResponse(body, "application/json", headers={"ETag": tag})
@@ -96,8 +96,8 @@ def check_tag(request: HttpRequest, tag: str) -> HttpResponseBase | None:
 
 
 def _requested_range(request: HttpRequest, tag: str, size_bytes: int) -> range | None:
-    """Return the requested range, or None for the whole file: also for several ranges at once, or if If-Range doesn't
-    match.
+    """Return the requested range. Return None, for the whole file, without a range, with several ranges, or if If-Range
+    doesn't match.
     """
     header = request.headers.get("Range", "")
     is_of_another = request.headers.get("If-Range", tag) != tag

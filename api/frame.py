@@ -1,4 +1,4 @@
-"""What all paths of the API share: authentication, response schemas, and how errors become responses."""
+"""Everything that all API paths share: base schemas, checks before the view, and error responses."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -29,13 +29,13 @@ UNAUTHENTICATED = {"WWW-Authenticate": 'Bearer realm="ADE"'}
 
 
 class Out(BaseModel):
-    """Base of responses, which are built from dictionaries. ninja's own Schema looks up each value with Django's
-    resolvers; for a page of 200 rows, that took as long as the rest of the request.
+    """Base of response schemas. Views return dictionaries, so this is not ninja's Schema, which looks up each value
+    with Django's resolvers: for a page of 200 rows, that took as long as the rest of the request.
     """
 
     @classmethod
     def of(cls, row: Any, **values: Any) -> dict[str, Any]:
-        """Return the fields from these values, and all others from the attributes of the row."""
+        """Return all fields of the schema: from `values` if given there, otherwise from the row's attributes."""
         return {name: values[name] if name in values else getattr(row, name) for name in cls.model_fields}
 
 
@@ -46,7 +46,7 @@ class ProblemOut(Out):
 
 
 class In(Schema):
-    """Base of request bodies. Unknown fields are refused."""
+    """Base of request bodies. Refuses unknown fields."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
@@ -56,20 +56,20 @@ EVERYWHERE = frozenset({400, 401, 403, 404, 405, 413, 415, 429, 500, 503, 507})
 
 
 def empty_to_null(values: dict[str, Any]) -> dict[str, Any]:
-    """Replace "" by None: columns for text are empty if there is none."""
+    """Replace "" by None, because text columns store a missing value as ""."""
     return {name: None if value == "" else value for name, value in values.items()}
 
 
 def responses(success: dict[int, Any], *more: int) -> dict[Any, Any]:
-    """Return the response schemas of a path: on success, and for the errors that it has besides the usual ones."""
-    # Paths that create something take an Idempotency-Key.
+    """Return the response schemas of a path: the given ones for success, and errors for EVERYWHERE and `more`."""
+    # Paths that create something accept an Idempotency-Key, and 422 reports its reuse for another request.
     more = (*more, 422) if 201 in success else more
     return success | dict.fromkeys(sorted({*EVERYWHERE, *more} - success.keys()), ProblemOut)
 
 
 def answer_error(request: HttpRequest, error: Any) -> HttpResponse:
     if isinstance(error, HttpError) and isinstance(error.__cause__, Problem | RequestDataTooBig):
-        # ninja wraps errors of the parser in HttpError.
+        # ninja wraps errors from our JSON parser in HttpError.
         error = error.__cause__
     match error:
         case Problem():
@@ -104,7 +104,7 @@ def _invalid_request(error: ValidationError) -> Problem:
     wrong = []
     for each in error.errors[:20]:
         path = each["loc"]
-        # The second part is the name of one of our arguments, which means nothing to the caller.
+        # Drop the second part: it is the name of a Python parameter, which means nothing to the caller.
         shown = path[:1] + path[2:] if len(path) > 2 else path
         wrong.append({"where": ".".join(map(str, shown)), "problem": each["msg"], "type": each["type"]})
     first = f"{wrong[0]['where']}: {wrong[0]['problem']}" if wrong else "see the API description"
@@ -112,8 +112,8 @@ def _invalid_request(error: ValidationError) -> Problem:
 
 
 def add_checks(operation: Operation) -> None:
-    """Add checks that run before the body is read. First the operation gets its name for the audit log, even if
-    authentication fails; then unsafe requests write an audit entry; then unknown query parameters are refused.
+    """Make an operation do three things before it reads the body: name itself for the audit log, even if authentication
+    then fails; write an audit entry if the request is unsafe; and refuse unknown query parameters.
     """
     view: Any = operation.view_func
     name = f"{view.__module__.rpartition('.')[2]}.{view.__name__}"
@@ -127,19 +127,19 @@ def add_checks(operation: Operation) -> None:
 
     def read_checked_values(request: HttpRequest, path_params: Any, response: HttpResponse) -> dict[str, Any]:
         audit.begin(request)
-        # A misspelt filter must not return all rows.
+        # If unknown parameters were ignored, a misspelt filter would return all rows.
         if unknown := sorted(set(request.GET) - known):
             message = f"Unknown parameter {unknown[0]!r}. Known parameters: {', '.join(sorted(known)) or 'none'}."
             raise Problem("invalid_request", message, {"unknown": unknown})
         return read_values(request, path_params, response)
 
-    operation.run = run_with_name  # type: ignore[method-assign]  # ninja has no other hook before authentication
-    operation._get_values = read_checked_values  # type: ignore[method-assign, assignment]  # nor one after it
+    operation.run = run_with_name  # type: ignore[method-assign]  # ninja has no hook before authentication
+    operation._get_values = read_checked_values  # type: ignore[method-assign, assignment]  # ninja has no hook after authentication
 
 
 def serve_openly(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
-    """Serve the API description without authentication: it contains no data, and only changes with the version of
-    ADE.
+    """Serve a view of the API description without authentication: it contains no data and changes only with ADE's
+    version.
     """
     return require_safe(cache_control(no_cache=True)(conditional_page(view)))
 
@@ -148,19 +148,19 @@ class Api(NinjaAPI):
     def __init__(self, **options: Any) -> None:
         super().__init__(auth=READ, parser=StrictParser(), renderer=Renderer(), docs_decorator=serve_openly, **options)
         self._description: dict[str, Any] = {}
-        # ninja has handlers of its own for the last three.
+        # Http404, HttpError and ValidationError must be listed too, because ninja has its own handlers for them.
         for kind in (Exception, Http404, HttpError, ValidationError):
             self.add_exception_handler(kind, answer_error)
 
     def operations(self) -> Iterator[tuple[str, Operation]]:
-        """Yield all operations, each with its path as declared."""
+        """Yield each operation with its path as declared, including path converters."""
         for bound in self._get_bound_routers():
             for path, view in bound.path_operations.items():
                 for operation in view.operations:
                     yield f"{bound.prefix.rstrip('/')}/{path.lstrip('/')}", operation
 
     def get_openapi_schema(self, **_: Any) -> Any:
-        """Cache the description: it takes a second to build and never changes."""
+        """Return the description. It is cached, because it takes a second to build and never changes in a process."""
         self._description = self._description or describe(self)
         return self._description
 

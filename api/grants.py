@@ -1,5 +1,5 @@
-"""Decides who may create which token: for themselves, in workspaces of theirs, and with no more permissions than they
-have there.
+"""Decides who may create which token: people create tokens only for themselves, in their own workspaces, and with at
+most the permissions that they have there.
 """
 
 from collections.abc import Iterable
@@ -19,7 +19,7 @@ LONGEST_NAME = 100
 
 
 class Refused(Exception):
-    """The token is not created. `field` names the part of the request that is wrong."""
+    """The request for a token is refused. `field` names the part of the request that is wrong."""
 
     def __init__(self, message: str, field: str, **details: Any) -> None:
         super().__init__(message)
@@ -27,11 +27,11 @@ class Refused(Exception):
 
 
 class NotUsable(Exception):
-    """The token that was to create another one has been revoked or has expired in the meantime."""
+    """The token used for creating another one has meanwhile been revoked or has expired."""
 
 
 def scopes_of(person: AbstractUser, workspace: Workspace) -> frozenset[Scope]:
-    """Return the scopes that a token of this person could have; empty for a non-member."""
+    """Return the scopes that a token of this person may have in the workspace; none for a non-member."""
     rows = Workspace.objects.filter(pk=workspace.pk)
     of_scope = {
         Scope.READ: rows.for_user(person),
@@ -39,7 +39,8 @@ def scopes_of(person: AbstractUser, workspace: Workspace) -> frozenset[Scope]:
         Scope.ADMIN: rows.administered_by(person),
     }
     scopes = {scope for scope, workspaces in of_scope.items() if workspaces.exists()}
-    # Each installation-wide action checks its own permission when the token is used.
+    # Any permission is enough for the scope: each installation-wide action checks its own permission when the token is
+    # used.
     return frozenset(scopes | ({Scope.INSTALLATION} if scopes and person.get_all_permissions() else set()))
 
 
@@ -53,7 +54,9 @@ def make(
     expires_at: datetime | None = None,
     made_with: ApiToken | None = None,
 ) -> tuple[ApiToken, str]:
-    """Create a token and return it with its secret, which can be shown only once. Raises Refused and NotUsable."""
+    """Create a token and return it with its secret, which is not stored and so can be shown only once. Raises Refused
+    and NotUsable.
+    """
     all_scopes = {Scope.READ, *map(Scope, scopes)}
     if not 0 < len(name.strip()) <= LONGEST_NAME or not name.isprintable():
         raise Refused(f"The name must have 1 to {LONGEST_NAME} printable characters, not {name[:200]!r}.", "name")

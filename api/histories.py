@@ -1,4 +1,4 @@
-"""The events of one row, in pages and in the order of their sequence."""
+"""Lists the events of one row in pages, ordered by sequence."""
 
 from datetime import datetime
 from typing import Annotated, Any, Literal
@@ -28,7 +28,7 @@ class History(Listing):
     after: Annotated[int | None, Field(ge=0, le=MOST, description="only events with a higher sequence")] = None
 
     def more(self) -> dict[str, Any]:
-        """Return further lookups; a subclass with filters overrides this."""
+        """Return extra filters for the queryset. Subclasses with filters override this."""
         return {}
 
 
@@ -36,7 +36,8 @@ def history_of(kind: str, id: int, listing: History) -> dict[str, Any]:
     """Return a page of the events of a row. The caller must have checked that the row is visible."""
     rows = Event.objects.about(kind, id).filter(**listing.more())
     rows = rows.filter(sequence__gt=listing.after) if listing.after is not None else rows
-    # Writers of events lock the row, so event IDs have the same order as its sequence.
+    # Paging by ID gives sequence order: whatever writes an event locks the row first, so IDs and sequences ascend
+    # together.
     return page(rows, listing, row_of)
 
 

@@ -1,5 +1,5 @@
-"""Idempotent creation. With the header Idempotency-Key, the response is stored in the transaction that creates the
-rows, and a repeated request with the same key gets it again.
+"""Idempotent creation. If a request has the header Idempotency-Key, its response is stored in the transaction that
+creates the rows, and a repeated request with the same key gets the stored response.
 """
 
 import hashlib
@@ -18,17 +18,17 @@ from work.operations import encoding
 from work.sql.contention import patiently
 
 HEADER, REPLAYED = "Idempotency-Key", "Idempotency-Replayed"
-# Printable ASCII, at most 200 characters, without leading or trailing spaces, which would be stripped on the way.
+# Printable ASCII, at most 200 characters, without spaces at the ends, which HTTP strips.
 KEY = "^[!-~]([ -~]{0,198}[!-~])?$"
 KEPT_HOURS = 24
 
-# The content of a response.
+# The content of a response, and the function that stores it.
 Data = dict[str, Any]
 Keep = Callable[[Data], None]
 
 
 class _AlreadyKept(Exception):
-    """Another request with the same key was faster; this attempt is rolled back."""
+    """A concurrent request with the same key has stored its response first. Rolls this attempt back."""
 
 
 def create_once(
@@ -40,8 +40,8 @@ def create_once(
 ) -> HttpResponse:
     """Run `make` and store its response in the same transaction.
 
-    Pass `body_sha256` if the body was not read as one piece. The fields in `unkept` are returned only the first time;
-    a repeated request gets null for them.
+    Pass `body_sha256` if the body was not read into memory, as for forms with files. The fields in `unkept` are not
+    stored: a repeated request gets null for them.
     """
 
     def attempt(keep: Keep) -> Data:
@@ -61,8 +61,8 @@ def create_once(
 def commit_once(
     request: HttpRequest, status: int, attempt: Callable[[Keep], Data], body_sha256: str | None = None
 ) -> HttpResponse:
-    """Do the same as `create_once` for code with its own transaction. `attempt` must call the function that it is given
-    within that transaction, before the commit.
+    """Do the same as `create_once` for code that opens its own transaction. `attempt` gets a function that stores the
+    response, and must call it inside that transaction.
     """
     key = request.headers.get(HEADER)
     if key is None:
@@ -87,8 +87,8 @@ def commit_once(
     try:
         return HttpResponse(text_of(attempt(keep)), "application/json", status)
     except Exception:
-        # Check again, also if this attempt was refused: the first request with this key may just have taken the last
-        # place in the queue.
+        # Look for a stored response after any error, even a refusal: the first request with this key may just have
+        # taken the last place in the queue.
         if stored := KeptAnswer.objects.filter(caller=caller, key=key).first():
             return _replay(stored, fingerprint)
         raise

@@ -1,7 +1,7 @@
 """Rate limits: a token bucket for each caller and kind of request.
 
-Each web process has its share of the limit and its own buckets. Nothing is shared and nothing blocks; a restart
-forgets at most a minute's worth of requests.
+Each web process has its own buckets, with its share of the limit. Processes share no state and never wait for each
+other; a restart forgets at most a minute's worth of requests.
 """
 
 import math
@@ -17,9 +17,9 @@ from django.http import HttpRequest
 from api.errors import Problem
 
 MINUTE = 60.0
-# The least recently used bucket is dropped, so its caller starts with a full one.
+# Beyond this number, the least recently used bucket is dropped. Its caller then starts again with a full one.
 MOST_BUCKETS = 10_000
-# Unknown tokens per minute and origin. A person never mistypes a token this often.
+# Requests with unknown tokens per minute and origin. No person mistypes a token this often.
 UNKNOWN_TOKENS = 60
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 
@@ -28,7 +28,7 @@ SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 class Bucket:
     left: float
     at: float
-    # Whether the last request was refused.
+    # Whether the previous request was refused.
     is_empty: bool = False
 
 
@@ -81,7 +81,7 @@ class RateLimited(Problem):
         message = f"Too many requests: the limit is {per_minute} {kind} per minute. Try again in {wait} s."
         details = {"kind": kind, "per_minute": per_minute, "retry_after_seconds": wait}
         super().__init__("rate_limited", message, details, headers={"Retry-After": str(wait)})
-        # Only the first of many refusals is audited, so that refusing costs less than serving.
+        # Only the first of consecutive refusals is audited, so that refusing a request costs less than serving it.
         self.is_first = BUCKETS.is_first_refusal(kind, who)
 
 
@@ -93,7 +93,7 @@ def check(request: HttpRequest, who: str) -> None:
 
 
 def check_stranger(origin: str) -> None:
-    """Limit requests with unknown tokens. Requests with a known token from the same address are not affected."""
+    """Limit requests with unknown tokens, without affecting requests with a known token from the same address."""
     _take("unknown tokens", origin, UNKNOWN_TOKENS)
 
 

@@ -1,4 +1,4 @@
-"""Events of a run or a build, filtered by kind and level, and its log as lines of text."""
+"""Lists the events of a run or build, filtered by kind and level, and returns its log as lines of text or JSON."""
 
 from typing import Annotated, Any, Literal
 
@@ -14,7 +14,7 @@ from work.journal import LOG
 from work.models import Event
 
 LINES, MOST_LINES = 1000, 5000
-# Limit of a response, because lines may be long.
+# Responses are limited by size as well as by number of lines, because lines may be long.
 MOST_BYTES = 1 << 20
 TYPES = {"text": "text/plain; charset=utf-8", "json": "application/jsonl"}
 LAST, MORE = "X-Last-Sequence", "X-More"
@@ -57,7 +57,7 @@ def log_of(kind: str, id: int, query: Lines) -> HttpResponseBase:
     room = MOST_BYTES
     for event in events[: query.limit]:
         room -= len(event.message.encode())
-        # At least one event, or the client could never get past a long line.
+        # Send at least one event, or the client could never get past a long line.
         if room < 0 and shown:
             break
         shown.append(event)

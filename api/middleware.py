@@ -1,4 +1,4 @@
-"""Middleware for every request: it assigns a request ID, and gives API errors their common shape."""
+"""Middleware for every request: assigns request IDs, forbids shared caching, gives API errors one common shape."""
 
 import re
 import uuid
@@ -16,14 +16,14 @@ from api.errors import is_for_programs, problem_of_status, response_of
 
 HEADER = "X-Request-ID"
 _BODY_HEADERS = {"Content-Type", "Content-Length", "Content-Encoding", "Content-Disposition", "ETag"}
-# Format of an accepted X-Request-ID. Anything else could inject further lines into a log.
+# Format of an accepted X-Request-ID. Other characters could inject lines into a log.
 _VALID_ID = re.compile(r"[A-Za-z0-9._-]{8,64}")
 
 
 def assign_request_ids(
     get_response: Callable[[HttpRequest], HttpResponseBase],
 ) -> Callable[[HttpRequest], HttpResponseBase]:
-    """Middleware that adds the request ID to the response and to every log line of the request."""
+    """Return middleware that adds the request ID to the response and to all log lines of the request."""
 
     def answer(request: HttpRequest) -> HttpResponseBase:
         with bind_request_id(request.headers.get(HEADER, "")) as id:
@@ -31,14 +31,14 @@ def assign_request_ids(
             if is_for_programs(request.path):
                 response = _for_programs(request, response)
             else:
-                # If the user was never loaded, the response was not made for one.
+                # A response that never loaded the user is the same for everyone, so it may be cached.
                 users = (getattr(request, name, None) for name in ("_cached_user", "_acached_user"))
                 if any(user is not None and user.is_authenticated for user in users):
                     forbid_shared_caching(response, "Cookie")
             response[HEADER] = id
             if response.status_code >= 400:
-                # Django itself would log this only after the request ID is unbound.
-                logged: Any = response  # django-stubs expects one that is not streamed
+                # Log this here: Django would log it only after the request ID is unbound.
+                logged: Any = response  # django-stubs accepts no streaming response
                 log_response("%s: %s", response.reason_phrase, request.path, response=logged, request=request)
             return response
 
@@ -47,14 +47,16 @@ def assign_request_ids(
 
 @contextmanager
 def bind_request_id(given: str) -> Iterator[str]:
-    """Bind the request ID to all log lines of the block. The ID is the one sent with the request, or a new one."""
+    """Yield the request ID, and add it to all log lines of the block. The ID is `given` if that is valid, otherwise a
+    new one.
+    """
     id = given if _VALID_ID.fullmatch(given) else uuid.uuid4().hex
     with structlog.contextvars.bound_contextvars(request_id=id):
         yield id
 
 
 def forbid_shared_caching(response: HttpResponseBase, *by: str) -> None:
-    """Forbid shared caching: responses are per user."""
+    """Forbid shared caching of a response that was made for one user."""
     if "Cache-Control" not in response:
         response["Cache-Control"] = "private, no-store"
     patch_vary_headers(response, by)
@@ -63,7 +65,7 @@ def forbid_shared_caching(response: HttpResponseBase, *by: str) -> None:
 def _for_programs(request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
     if response.status_code >= 400 and response.get("Content-Type", "") != "application/json":
         problem = response_of(problem_of_status(request, response.status_code))
-        # Other headers apply to any response, such as X-Frame-Options or Retry-After.
+        # Copy all headers that don't describe the body, such as X-Frame-Options or Retry-After.
         for name in response.headers.keys() - _BODY_HEADERS:
             problem.setdefault(name, response[name])
         problem.cookies.update(response.cookies)

@@ -9,7 +9,7 @@ from workspaces.models import LimitedUser, Membership, User, Workspace, visible_
 
 
 class Scope(models.TextChoices):
-    """What a token may be used for, within the permissions of its owner."""
+    """What a token may be used for. A token never grants more than its owner's permissions."""
 
     READ = "read", "read: reading, which every token can do"
     OPERATE = "operate", "operate: upload, submit, cancel, run again, correct"
@@ -28,7 +28,7 @@ class ApiTokenQuerySet(models.QuerySet["ApiToken"]):
         return self.select_related("workspace", "user")
 
     def with_roles(self) -> "ApiTokenQuerySet":
-        """Annotate each token with the current `role` of its owner in the workspace, for `role_now`."""
+        """Annotate each token with `role`, its owner's current role in the workspace, which `role_now` needs."""
         memberships = Membership.objects.filter(workspace_id=OuterRef("workspace_id"), user_id=OuterRef("user_id"))
         return self.annotate(role=Subquery(memberships.values("role")[:1]))
 
@@ -40,8 +40,8 @@ class ApiTokenQuerySet(models.QuerySet["ApiToken"]):
 
 
 class ApiToken(models.Model):
-    """A token with which a program authenticates instead of a password. It belongs to one person and one workspace.
-    Only its hash is stored.
+    """A token with which a program authenticates, instead of a password. It belongs to one person and one workspace.
+    Only the hash of its text is stored.
     """
 
     class State(models.TextChoices):
@@ -52,7 +52,7 @@ class ApiToken(models.Model):
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="tokens")
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="api_tokens")
     name = models.CharField(max_length=100)
-    # The beginning of the token, shown so that people can identify it, and used to look it up.
+    # The beginning of the token's text, by which people recognise the token and the API looks it up.
     prefix = models.CharField(max_length=16, unique=True, editable=False)
     sha256 = models.CharField(max_length=64, editable=False)
     # Values of Scope; reading is always included.
@@ -98,8 +98,8 @@ class ApiToken(models.Model):
 
     @property
     def role_now(self) -> str | None:
-        """Return the current role of the owner, or None if the owner is inactive or not a member. Load the token
-        through `with_roles`.
+        """Return the owner's current role, or None if the owner is inactive or not a member. The token must have been
+        loaded with `with_roles`.
         """
         if not self.user.is_active:
             return None
@@ -120,12 +120,12 @@ class AuditEntryQuerySet(models.QuerySet["AuditEntry"]):
 
 
 class AuditEntry(models.Model):
-    """One request that could change something: who sent it, from where, for which operation, and the status of the
-    response. It is written before the change, completed after it, and never changed again.
+    """The audit entry of one request that could change something: its sender, origin and operation, and the status of
+    the response. The entry is written before the change, completed after it, and never changed again.
     """
 
     at = models.DateTimeField(default=clock.now, db_index=True)
-    # The actor as in histories; the linked rows may be deleted later.
+    # The same name as in histories. Stored as text, because the linked person and token may be deleted later.
     actor = models.CharField(max_length=200, blank=True)
     person = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+")
     token = models.ForeignKey(ApiToken, on_delete=models.SET_NULL, null=True, related_name="+")
@@ -133,14 +133,14 @@ class AuditEntry(models.Model):
     address = models.CharField(max_length=64, blank=True)
     request_id = models.CharField(max_length=64, blank=True)
     method = models.CharField(max_length=16)
-    # The operation of the API or the route, such as `runs.submit_run` or `admin:runs_run_changelist`. Sign-ins and
-    # sign-outs have `sign_in`, `sign_in_failed`, `sign_out`.
+    # The API operation or the route, such as `runs.submit_run` or `admin:runs_run_changelist`. For sign-ins and
+    # sign-outs: `sign_in`, `sign_in_failed` or `sign_out`.
     operation = models.CharField(max_length=200, blank=True)
-    # Without the query string, which may contain secrets.
+    # The query string is not stored, because it may contain secrets.
     path = models.CharField(max_length=500)
     subject_kind = models.CharField(max_length=40, blank=True)
     subject_id = models.BigIntegerField(null=True)
-    # None: no response was recorded because the process died.
+    # The status of the response. None: the process died before it recorded a response.
     answered = models.PositiveSmallIntegerField(null=True)
 
     objects = AuditEntryQuerySet.as_manager()
@@ -167,11 +167,11 @@ class AuditEntry(models.Model):
 
 
 class KeptAnswer(models.Model):
-    """The response to a request that created something, saved in the same transaction. A client that lost the
-    response and repeats the request with the same key gets it again.
+    """The response to a request that created something, saved in the same transaction as the created rows. A client
+    that did not receive the response can repeat the request with the same key to get it.
     """
 
-    # "token 3" or "user 5".
+    # For example "token 3" or "user 5".
     caller = models.CharField(max_length=40)
     key = models.CharField(max_length=200)
     # Hash of method, path and body.

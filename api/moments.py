@@ -1,4 +1,4 @@
-"""Parses timestamps: RFC 3339 with an offset, in a range of years that databases and schedules can handle."""
+"""Parses timestamps in RFC 3339 format with an offset. Accepts only years that databases and schedules can handle."""
 
 import re
 from datetime import UTC, datetime
@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, WithJsonSchema
 
-# The range of years leaves room for any time zone.
+# Converting a time in this range to any time zone can't overflow.
 _SHAPE = (
     r"^(19[7-9][0-9]|20[0-9]{2}|21[0-9]{2})-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?"
     r"(Z|[+-][0-9]{2}:[0-9]{2})$"

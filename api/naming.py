@@ -3,7 +3,8 @@
 import re
 from typing import NamedTuple
 
-# First words of functions that read; the names of other reading functions get "show" or "list" in front.
+# First words in the names of functions that read. If a reading function starts with another word, "show" or "list" is
+# put in front.
 READS = {
     "list",
     "show",
@@ -29,7 +30,7 @@ class Operation(NamedTuple):
 
 
 def id_of(operation: Operation) -> str:
-    """Return the operation ID. For the tag runs, `cancel` becomes cancelRun, and `log`, which reads, becomes
+    """Return the operation ID. For the tag "runs", the function `cancel` becomes cancelRun, and `log`, which reads,
     showRunLog.
     """
     return camel("_".join(words_of(operation).split()))
@@ -53,5 +54,5 @@ def words_of(operation: Operation) -> str:
 
 
 def plain(path: str) -> str:
-    """Return the path as in the API description, without path converters."""
+    """Return the path without path converters, as the API description shows it."""
     return re.sub(r"{[^}:]+:", "{", path)

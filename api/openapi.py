@@ -1,4 +1,4 @@
-"""Builds the API description: ninja's schema, completed with what all paths have in common."""
+"""Builds the API description: ninja's schema, plus everything that all paths have in common."""
 
 from http.client import responses as PHRASES
 from typing import TYPE_CHECKING, Any
@@ -111,7 +111,7 @@ CHANGING = {"POST", "PUT", "PATCH", "DELETE"}
 class _Schemas(OpenAPISchema):
     def add_schema_definitions(self, definitions: Json) -> None:
         for name, schema in definitions.items():
-            # ninja would silently use one schema for both.
+            # ninja would silently use one of the two schemas for both.
             if self.schemas.get(name, schema) != schema:
                 raise ValueError(f"Two different schemas have the name {name}.")
         super().add_schema_definitions(definitions)
@@ -135,7 +135,8 @@ def describe(api: "Api") -> Json:
     paths = {path: dict(methods) for path, methods in description["paths"].items()}
     for path, method, operation in operations:
         id = ids[path, method]
-        # An operation that exists under /api/ and at the root gets a suffix at the root.
+        # Operation IDs are unique. If an operation exists both below /api/ and at the root, the one at the root gets a
+        # suffix.
         if id in ids_below and not path.startswith("/api/"):
             id += "AtRoot"
         completed = _complete(paths[path][method.lower()], method, operation, examples)
@@ -155,7 +156,7 @@ def describe(api: "Api") -> Json:
 
 
 def _complete(data: Json, method: str, operation: Operation, examples: Examples) -> Json:
-    """Return the description of an operation, completed."""
+    """Return ninja's description of an operation with the missing parts added."""
     parameters: list[Json] = []
     for each in data["parameters"]:
         schema = _not_null(each["schema"])
@@ -201,7 +202,7 @@ def _form(content: Json) -> Json:
 
 
 def _not_null(schema: Json) -> Json:
-    """Remove null from the schema: parameters and form fields can be omitted, but can't be null."""
+    """Remove null from the schema: parameters and form fields can be omitted, but not sent as null."""
     others = [each for each in schema.get("anyOf", []) if each != {"type": "null"}]
     if len(others) != 1:
         return schema
@@ -217,7 +218,7 @@ def _response(status: str, data: Json, examples: Examples, *, is_creating: bool)
     data = data | {"headers": headers | data.get("headers", {})}
     if "content" not in data:
         return data
-    # Files have the content type that was detected on upload.
+    # A file can have any content type: it is sent with the type that was detected on upload.
     content = {"*/*" if kind == "application/octet-stream" else kind: each for kind, each in data["content"].items()}
     return data | {"content": _with_examples(content, examples)}
 

@@ -1,5 +1,5 @@
-"""Recognises failures outside of ADE's code: a full disk, an unavailable database, or too much load. Each has its own
-code, and becomes an API error or a page.
+"""Recognises failures that are not bugs in ADE: a full disk, an unavailable database, or too much load. Each has its
+own code, and is reported as an API error or an error page.
 """
 
 import errno
@@ -22,17 +22,17 @@ from work import health
 
 RETRY_SECONDS = 5
 PROBE_SECONDS = 2.0
-# Number of SQLite VM instructions between two checks of the time limit; this is some thousand checks a second.
+# Number of SQLite VM instructions between two checks of the time limit, which makes some thousand checks a second.
 STEPS = 20_000
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
-# SQLite also reports a full disk as a write error if the disk fills up while it writes its log.
+# If the disk fills up while SQLite writes its log, it reports a write error instead of SQLITE_FULL.
 _SQLITE_WRITE_ERRORS = {"SQLITE_FULL", "SQLITE_IOERR_WRITE", "SQLITE_IOERR_SHMSIZE", "SQLITE_IOERR_FSYNC"}
 
 log = structlog.get_logger(__name__)
 
 
 def problem_of(error: BaseException | None) -> Problem | None:
-    """Return None if the error is a bug in ADE."""
+    """Return the problem that describes the outage, or None if the error is a bug in ADE."""
     chain: dict[int, BaseException] = {}
     while error is not None and id(error) not in chain:
         chain[id(error)] = error
@@ -40,7 +40,7 @@ def problem_of(error: BaseException | None) -> Problem | None:
     causes = chain.values()
     if any(map(is_full_disk, causes)):
         return disk_full()
-    # A pool that can't connect raises the same error as one whose connections are all in use.
+    # Ask the database: a pool raises the same error if it can't connect as if all its connections are in use.
     is_pool = any(isinstance(each, PoolTimeout | TooManyRequests) for each in causes)
     if is_pool and health.database_answers(PROBE_SECONDS):
         return _problem("busy", "All database connections of this web process are in use. Try again in a moment.")
@@ -48,7 +48,7 @@ def problem_of(error: BaseException | None) -> Problem | None:
         return _problem("too_slow", "The query took too long and was cancelled. Request less, or try again later.")
     is_away = is_pool or any(isinstance(each, OperationalError | InterfaceError) for each in causes)
     if is_away and connection.vendor == "sqlite" and health.disk_is_full():
-        # SQLite needs disk space for its WAL files even to open a database.
+        # If the disk is full, SQLite can't even open a database, because it needs space for its WAL files.
         return disk_full()
     if is_away:
         return _problem("unavailable", "The database is unavailable. Try again in a moment.")
@@ -76,10 +76,10 @@ def is_cancelled_query(error: BaseException) -> bool:
 def answer_outages(
     get_response: Callable[[HttpRequest], HttpResponseBase],
 ) -> Callable[[HttpRequest], HttpResponseBase]:
-    """Middleware that limits the time of reads on SQLite, and turns outages into error responses."""
+    """Return middleware that limits how long reads may take on SQLite, and turns outages into error responses."""
 
     def answer(request: HttpRequest) -> HttpResponseBase:
-        # On PostgreSQL the server enforces the limit: see `pooled` in config/settings.py.
+        # PostgreSQL enforces the limit itself: see `pooled` in config/settings.py.
         if connection.vendor != "sqlite" or request.method not in SAFE:
             return get_response(request)
         with connection.execute_wrapper(limit_time):
@@ -91,7 +91,7 @@ def answer_outages(
                     if connection.connection is not None:
                         connection.connection.set_progress_handler(None, 0)
 
-    answer.process_exception = answer_to  # type: ignore[attr-defined]  # where Django looks for it
+    answer.process_exception = answer_to  # type: ignore[attr-defined]  # Django looks for it here
     return answer
 
 
@@ -111,8 +111,8 @@ def _problem(code: str, message: str) -> Problem:
 
 
 def limit_time(execute: Callable[..., Any], sql: str, params: Any, many: bool, context: dict[str, Any]) -> Any:
-    """Set the time limit of a statement. SQLite computes rows while they are fetched, so the limit stays in force
-    until the next statement.
+    """Execute a statement with a time limit. The limit stays set until the next statement, because SQLite computes rows
+    while they are fetched.
     """
     until = time.monotonic() + settings.ADE_WEB_STATEMENT_SECONDS
     context["connection"].connection.set_progress_handler(lambda: time.monotonic() > until, STEPS)

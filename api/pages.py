@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 
 class Listing(Schema):
-    """What every list takes. Filters of a list are fields of its own, in a subclass."""
+    """The query parameters that every list accepts. A list with filters declares them in a subclass."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -30,7 +30,7 @@ class Listing(Schema):
     ] = ""
     order: Annotated[Literal["-id", "id"], Field(description="newest first (-id) or oldest first (id)")] = "-id"
 
-    # The request path, which ties a cursor to its list.
+    # The request path, which is part of the cursor's hash, so that a cursor works only for its own list.
     _path: str = PrivateAttr()
 
     @model_validator(mode="after")
@@ -50,7 +50,7 @@ class Page(Out, Generic[T]):
 
 
 def page(rows: Any, listing: Listing, row: Callable[[Any], Mapping[str, Any]]) -> dict[str, Any]:
-    """Return one page of an unordered queryset that has its filters applied."""
+    """Return one page of a queryset, which must already be filtered but not ordered."""
     after = after_of(listing)
     if after is not None:
         rows = rows.filter(**{"pk__lt" if listing.order == "-id" else "pk__gt": after})
@@ -77,6 +77,8 @@ def after_of(listing: Listing) -> int | None:
 
 
 def _hash_of(listing: Listing) -> str:
-    """Return a hash of the list, its order and its filters. A cursor of another list would skip rows."""
+    """Return a hash of the list's path, order and filters. It is part of each cursor: with another list's cursor, rows
+    would be skipped.
+    """
     text = json.dumps([listing._path, listing.order, listing.filters()], default=str, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:12]

@@ -1,5 +1,3 @@
-"""JSON of responses."""
-
 import json
 from typing import Any
 
@@ -10,7 +8,7 @@ from work.operations import encoding
 
 
 class Encoder(encoding.Encoder, NinjaJSONEncoder):
-    """Adds ADE's format of times to the types that ninja can encode."""
+    """Encodes the types that ninja knows, but times in ADE's format."""
 
 
 class Renderer(JSONRenderer):

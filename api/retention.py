@@ -1,4 +1,4 @@
-"""Retention of answers to creating requests, audit entries, failed sign-ins and sessions."""
+"""Deletes old stored responses (of creating requests), audit entries, failed sign-ins and sessions."""
 
 from collections.abc import Callable, Iterator, Mapping
 from datetime import timedelta
@@ -15,7 +15,7 @@ from api.models import AuditEntry, KeptAnswer
 from work import clock
 from work.pruning import Batch, Due, Policy, days_before_now, delete, due_of, in_batches, in_words, lock
 
-# Much longer than a lockout lasts.
+# Failed sign-ins are kept much longer than a lockout lasts.
 KEEP_ATTEMPTS_DAYS = 30
 
 

@@ -1,4 +1,4 @@
-"""Sign-in and sign-out: audit entries, idle sessions, and the response after too many failures.
+"""Sign-in and sign-out: writes audit entries, ends idle sessions, and answers requests after too many failures.
 
 django-axes counts failures by user name and address together, so that a user can't be locked out from another address.
 """
@@ -20,17 +20,17 @@ from django.shortcuts import render
 from api import audit, limits
 from api.addresses import origin_of
 
-# How many times per idle timeout the time of the last request is saved.
+# The time of the last request is saved at most this many times per idle timeout.
 WRITTEN_TIMES = 20
 SEEN_AT = "seen_at"
-# Audit entries of failed sign-ins per minute and origin; more would say nothing new.
+# Audit entries of failed sign-ins per minute and origin. More would add no information.
 MOST_FAILURES = 60
 
 
 def answer_lockout(
     get_response: Callable[[HttpRequest], HttpResponseBase],
 ) -> Callable[[HttpRequest], HttpResponseBase]:
-    """Replace the middleware of django-axes, whose response has no Retry-After."""
+    """Answer requests of locked-out users. Replaces django-axes' middleware, whose response has no Retry-After."""
 
     def answer(request: HttpRequest) -> HttpResponseBase:
         response = get_response(request)
@@ -48,19 +48,19 @@ def answer_lockout(
 def end_idle_sessions(
     get_response: Callable[[HttpRequest], HttpResponseBase],
 ) -> Callable[[HttpRequest], HttpResponseBase]:
-    """End a session ADE_SESSION_IDLE_SECONDS after the user's last request, without writing the session on each
-    request.
+    """End a session ADE_SESSION_IDLE_SECONDS after the user's last request. To save writes, not every request updates
+    the session.
     """
 
     def answer(request: HttpRequest) -> HttpResponseBase:
         response = get_response(request)
         session = request.session
-        # If the answer failed, the session itself may be the cause.
+        # Don't touch the session after a server error: the session itself may be the cause.
         if response.status_code >= HTTPStatus.INTERNAL_SERVER_ERROR:
             return response
-        # An open page polls for updates by itself, which does not count as activity of the user.
+        # An open page polls for updates by itself; that is no activity of the user.
         is_polling = request.path.startswith("/live/") or "HX-Request" in request.headers
-        # `accessed` comes first, because an anonymous user has no session and should not cause a query.
+        # Check `accessed` first, so that a request that has not used its session causes no query.
         if session.accessed and "_auth_user_id" in session and not is_polling:
             now = int(time.time())
             if now - session.get(SEEN_AT, 0) >= settings.ADE_SESSION_IDLE_SECONDS / WRITTEN_TIMES:
@@ -79,7 +79,7 @@ def on_signed_in(sender: object, request: HttpRequest | None, user: AbstractBase
 
 @receiver(user_logged_out, dispatch_uid="api.signins")
 def on_signed_out(sender: object, request: HttpRequest | None, user: AbstractBaseUser | None, **_: Any) -> None:
-    # Signing out is also possible without being signed in.
+    # People can sign out without being signed in; there is no user then.
     if request is not None and user is not None:
         audit.record_sign_in(request, "sign_out", user)
 
@@ -88,8 +88,8 @@ def on_signed_out(sender: object, request: HttpRequest | None, user: AbstractBas
 def on_sign_in_failed(
     sender: object, credentials: dict[str, Any], request: HttpRequest | None = None, **_: Any
 ) -> None:
-    """Audit a failed sign-in. Unknown user names are not stored, because people sometimes type their password into
-    that field.
+    """Audit a failed sign-in. The name of an unknown user is not stored, because people sometimes type their password
+    into the name field.
     """
     if request is None or limits.BUCKETS.take("failed sign-ins", origin_of(request), MOST_FAILURES):
         return

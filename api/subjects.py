@@ -1,4 +1,4 @@
-"""Finds the workspace of an event, through the subject that the event names."""
+"""Finds the workspace of an event through the event's subject."""
 
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
@@ -8,7 +8,7 @@ from threading import Lock
 from work.tail import EventRow
 from work.work_types import all_work_types
 
-# Path from a row of this kind to its workspace. Other kinds (workers, jobs, feeds) belong to the installation.
+# For each kind of row, the lookup of its workspace. Other kinds (workers, jobs, feeds) belong to the installation.
 PATHS = {
     "run": "workspace_id",
     "build": "configuration__workspace_id",
@@ -16,11 +16,11 @@ PATHS = {
     "job": "document__workspace_id",
     "stage": "job__document__workspace_id",
 }
-# Deliveries report events, so their own events are not reported.
+# Kinds whose events are left out: a delivery reports an event of another row, so its own events are not reported.
 LEFT_OUT = frozenset({"delivery"})
-# Size of the cache. It never gets stale, because a row never moves to another workspace.
+# Size of the cache. Its entries never become stale, because rows never move to another workspace.
 MOST_KNOWN = 20_000
-# Parameters per statement.
+# IDs per query.
 BATCH = 500
 
 Subject = tuple[str, int]
@@ -34,8 +34,8 @@ class Workspaces:
         self._lock = Lock()
 
     def of(self, events: Iterable[EventRow]) -> Mapping[Subject, int]:
-        """Return the workspaces of these events; events without a workspace are left out. Costs one query per kind
-        and batch of unknown subjects.
+        """Return the workspace of each subject of these events, except subjects without a workspace. Costs one query
+        per kind and batch of subjects that are not cached.
         """
         subjects = {(event.subject_kind, event.subject_id) for event in events if event.subject_kind in PATHS}
         with self._lock:
@@ -43,7 +43,8 @@ class Workspaces:
             for subject in known:
                 self._known.move_to_end(subject)
         if missing := subjects - known.keys():
-            # Outside of the lock, so that an unresponsive database does not block threads whose subjects are cached.
+            # Query without holding the lock, so that an unresponsive database does not block threads whose subjects are
+            # cached.
             rows = _load(missing)
             with self._lock:
                 self._known.update(rows)
@@ -54,7 +55,7 @@ class Workspaces:
 
 
 def _load(subjects: Iterable[Subject]) -> dict[Subject, int | None]:
-    # A deleted row is cached as one without a workspace.
+    # A deleted row is cached like a row without a workspace.
     workspaces: dict[Subject, int | None] = dict.fromkeys(subjects)
     for kind in all_work_types():
         ids = iter([id for name, id in workspaces if name == kind.name])

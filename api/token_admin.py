@@ -54,7 +54,7 @@ class ApiTokenAdmin(ScopedAdmin, VerbAdmin):
         return request.user.is_superuser or roles_of(request).is_member
 
     def has_operate_permission(self, request: HttpRequest) -> bool:
-        # The queryset contains only tokens that the user may revoke.
+        # A user who can see a token here can revoke it, because the queryset contains no other tokens.
         return self.has_view_permission(request)
 
     def add_view(self, request: HttpRequest, form_url: str = "", extra_context: Any = None) -> HttpResponse:

@@ -47,7 +47,9 @@ class TokenForm(forms.Form):
             )
 
     def create(self) -> tuple[ApiToken, str] | None:
-        """Create the token. Return None if it can't be created; the form then has the error."""
+        """Create the token and return it with its secret. If it can't be created, return None and add the error to the
+        form.
+        """
         if not self.is_valid():
             return None
         data: dict[str, Any] = self.cleaned_data

@@ -1,4 +1,4 @@
-"""Checks files that are uploaded with forms: their number, field name and size, and that the body is a form at all."""
+"""Checks uploads: the body must be a form with one file of an allowed size in the right field."""
 
 import hashlib
 from collections.abc import Iterable, Sequence
@@ -11,12 +11,12 @@ from api.errors import Problem
 from documents import intake, uploads
 
 FORM = "multipart/form-data"
-# The field that Django pages add to every form.
+# Django pages add this field to every form.
 _OF_PAGES = {"csrfmiddlewaretoken"}
 
 
 def problem_of(request: HttpRequest, places: Iterable[Sequence[Any]]) -> Problem | None:
-    """Explain why the file is missing at one of these places of the request. Return None if it was just not sent."""
+    """Explain why the file is missing at one of these places in the request. Return None if it simply was not sent."""
     if not any(place and place[0] == "file" for place in places):
         return None
     if request.content_type != FORM:
@@ -26,7 +26,9 @@ def problem_of(request: HttpRequest, places: Iterable[Sequence[Any]]) -> Problem
 
 
 def check(request: HttpRequest, *names: str) -> None:
-    """Raises Problem unless there is exactly one file, in the field `file`, and no other values than these names."""
+    """Raise Problem unless the form has exactly one file, in the field `file`, and no values except those with these
+    names.
+    """
     if uploads.was_too_large(request):
         raise too_large()
     file_fields = [name for name, files in request.FILES.lists() for _ in files]

@@ -1,4 +1,4 @@
-"""Decides which rows a user may know about when only their kind and ID are given, as in workers and events."""
+"""Decides which rows a user may know about if only kind and ID of the rows are given, as in workers and events."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Set
@@ -10,7 +10,7 @@ from work.models import Worker
 from work.work_types import all_work_types
 from workspaces.models import User
 
-# Work that belongs to no workspace; its IDs may be shown to every user.
+# Kinds of work that belong to no workspace; every user may see the IDs.
 SHARED = frozenset({JOB_RUN_STATES.kind})
 
 
@@ -20,7 +20,7 @@ def visible(user: User, subjects: Iterable[Subject], shared: Set[str] = SHARED) 
     for kind, id in subjects:
         ids_by_kind[kind].add(id)
     known = {(kind, id) for kind in shared for id in ids_by_kind.pop(kind, ())}
-    # Untyped: a model without a workspace has no `for_user`, and its rows are not shown.
+    # `Any`, because models without a workspace have no `for_user`; their rows are left out.
     models: dict[str, Any] = {kind.name: kind.states.model for kind in all_work_types()}
     for kind, ids in ids_by_kind.items():
         if kind in models and hasattr(models[kind].objects, "for_user"):

@@ -57,7 +57,7 @@ class Audit(Listing):
 def list_audit(request: HttpRequest, listing: Query[Audit]) -> dict[str, Any]:
     """List the requested changes in the workspaces that you administer, and how they were answered."""
     caller = caller_of(request)
-    # Superusers read all of it, also what belongs to no workspace, and also before there is one.
+    # Superusers see all entries, including those without a workspace, and even before any workspace exists.
     sees_all = caller.token is None and caller.person.is_superuser
     if not (sees_all or Workspace.objects.administered_by(caller.user).exists()):
         message = f"{caller.actor} is not an admin of any workspace."

@@ -1,4 +1,4 @@
-"""Published briefs. They belong to the installation, and show what readers see."""
+"""Published briefs as readers see them. Briefs belong to the installation."""
 
 from datetime import datetime
 from typing import Annotated, Any

@@ -17,7 +17,7 @@ from feeds.models import EventCluster, RawArticle
 
 routes = Router(tags=["clusters"])
 
-# How many articles the detail of a cluster shows.
+# The detail of a cluster lists at most this many articles.
 MOST_LISTED = 50
 
 

@@ -169,7 +169,8 @@ def replace_package(request: HttpRequest, id: int) -> dict[str, Any]:
     package = _package_in(request.read(archives.MOST_BYTES + 1))
     with transaction.atomic():
         configuration = Configuration.objects.select_for_update().get(pk=id)
-        # Raises Problem if another request has changed it in the meantime.
+        # Check the tag while holding the lock. Raises Problem if another request has changed the configuration
+        # meanwhile.
         files.check_tag(request, _tag(configuration))
         result = configurations.replace(configuration, package)
     return _detail(configuration) | {"result": result}

@@ -39,7 +39,7 @@ BYTES: dict[str, Any] = {
 TAGGED: dict[str, Any] = {"responses": {304: {"description": "Not changed since the version that the caller has."}}}
 # Characters of text per response.
 CHARACTERS, MOST_CHARACTERS = 100_000, 1_000_000
-# No text is longer, and PostgreSQL counts characters no further.
+# No text is longer, and PostgreSQL refuses much higher positions.
 LAST_CHARACTER = 1 << 30
 
 
@@ -52,7 +52,7 @@ def parse_flag(value: Any) -> bool:
     return flags[value]
 
 
-# In forms, only `true` and `false`: Pydantic accepts many other words.
+# Forms accept only `true` and `false`; Pydantic alone would accept many other words.
 Flag = Annotated[bool, BeforeValidator(parse_flag)]
 
 
@@ -153,7 +153,7 @@ def show_text(request: HttpRequest, id: int, part: Query[Part]) -> dict[str, Any
     """Show the extracted text of a document in parts of up to `limit` characters."""
     document = _find_with_content(request, id)
     text, characters = (
-        # Cut the text in the database, or the whole text would be loaded for each part.
+        # Cut the text in the database, so that the whole text is not loaded for each part.
         Document.objects.filter(pk=id)
         .annotate(part=Substr("text", part.offset + 1, part.limit), characters=Length("text"))
         .values_list("part", "characters")
@@ -248,7 +248,7 @@ def choose_workspace(caller: Caller, id: int | None) -> Workspace:
     return workspaces[0]
 
 
-# Any other code means that the content type is not supported.
+# The API code for some intake codes. All others mean that the content type is not supported.
 _CODES = {"too_large": "too_large", "empty": "invalid_request", "already_there": "conflict"}
 
 

@@ -29,10 +29,10 @@ routes = Router(tags=["feeds"])
 
 # The same permissions as in the admin.
 ADD, CHANGE, DELETE = "feeds.add_feedsource", "feeds.change_feedsource", "feeds.delete_feedsource"
-# Feeds of one list: the caller waits for the response, and the web process is busy meanwhile. `manage.py feed import`
-# takes longer lists.
+# Feeds per uploaded list. The limit is low because the caller waits for the response, and the web process is busy
+# meanwhile. `manage.py feed import` accepts longer lists.
 MOST_AT_ONCE = 1000
-# Articles of one feed are counted up to this number.
+# The articles of a feed are counted only up to this number.
 MOST_COUNTED = 10_000
 
 
@@ -150,7 +150,8 @@ def take_in(request: HttpRequest, rehearse: bool = False) -> HttpResponseBase:
         raise Problem("too_large", message, {"most": MOST_AT_ONCE, "found": len(entries)})
 
     def attempt(keep: Keep) -> dict[str, Any]:
-        # Not in one transaction: a repeated request finds the feeds that were already added.
+        # Each feed has its own transaction. If a request fails midway, a repetition finds the feeds that were already
+        # added.
         results = list(sources.import_entries(entries, actor=caller.actor, rehearse=rehearse))
         rows = [
             {"line": each.entry.line, "url": each.entry.url, "title": each.entry.title}

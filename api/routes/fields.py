@@ -123,7 +123,7 @@ def withdraw(request: HttpRequest, id: int, name: str) -> dict[str, Any]:
 
 
 def _field(id: int, name: str) -> dict[str, Any]:
-    """Return the field as it is now. If only a person had set it, the result is empty."""
+    """Return the current values of a field. They are empty if a person had added the field and has withdrawn it."""
     rows = (row for row in fields.of_document(id) if row.name == name)
     return _values_of(next(rows, FieldRow(name)))
 

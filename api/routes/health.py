@@ -19,7 +19,7 @@ from work.health import Queue
 
 routes = Router(tags=["health"])
 
-# Monitoring systems have timeouts of their own, often of a few seconds.
+# Answer within this time, because monitoring systems often time out after a few seconds.
 ANSWER_SECONDS = 2.0
 
 
@@ -47,7 +47,7 @@ class HealthDetailsOut(Out):
 @routes.get("/health", response=responses({200: HealthOut}), auth=None)
 def show(request: HttpRequest) -> dict[str, Any]:
     """Check that the database answers in time and that the disk has space. No token is needed."""
-    # First: it is why SQLite does not answer, which has no room for the files beside its own.
+    # Check the disk first: if it is full, SQLite does not answer either, because it has no room for its WAL files.
     if health.disk_is_full():
         raise Problem("disk_full", "The disk is full.", {"status": "failing"}, headers={"Retry-After": "5"})
     if not health.database_answers(ANSWER_SECONDS):
@@ -60,7 +60,7 @@ def show(request: HttpRequest) -> dict[str, Any]:
 def show_details(request: HttpRequest) -> dict[str, Any]:
     """Show the queues and the workers of all workspaces together."""
     insider_of(request)
-    # Job runs are created when they are claimed, so the queue of jobs consists of due slots.
+    # A job run is created only when a worker claims a due slot, so the due slots are the queue of jobs.
     since = DueSlot.objects.aggregate(since=Min("due_at"))["since"]
     due_slots = Queue(JOB_RUN_STATES.kind, DueSlot.objects.count(), health.at_work(JOB_RUN_STATES), since)
     queues = [*health.queues(), due_slots]

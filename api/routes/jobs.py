@@ -76,7 +76,7 @@ def show(request: HttpRequest, name: str) -> dict[str, Any]:
 def list_events(request: HttpRequest, name: str, listing: Query[History]) -> dict[str, Any]:
     """List the history of a job."""
     insider_of(request)
-    # A job that no worker has stored yet has no events.
+    # A job that no worker has stored yet has no ID and no events.
     return history_of(SCHEDULED_JOB_STATES.kind, row_of(name).pk or 0, listing)
 
 

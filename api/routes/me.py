@@ -13,7 +13,7 @@ from workspaces.models import Membership, Workspace
 
 routes = Router(tags=["me"])
 
-# Limit for superusers, who see all workspaces.
+# List at most this many workspaces: superusers see all.
 MOST_NAMED = 200
 
 
@@ -50,7 +50,7 @@ def show(request: HttpRequest) -> dict[str, Any]:
         set(rows.filter(pk__in=ids).values_list("pk", flat=True))
         for rows in (Workspace.objects.operated_by(caller.user), Workspace.objects.administered_by(caller.user))
     )
-    # With a token, a role is no higher than the scopes allow.
+    # With a token, `caller.user` has no higher role than the token's scopes allow.
     roles = dict.fromkeys(ids, Membership.Role.VIEWER)
     roles |= dict.fromkeys(operated, Membership.Role.OPERATOR) | dict.fromkeys(administered, Membership.Role.ADMIN)
     return {

@@ -1,4 +1,4 @@
-"""The life of a run: its events and log, why it waits and for how long, cancelling it, and running it again."""
+"""The life of a run: its events and log, why and how long it waits, cancelling it, and running it again."""
 
 from datetime import datetime
 from typing import Annotated, Any, Literal

@@ -28,7 +28,7 @@ at_root = Router(tags=["runs"])
 routes = Router(tags=["runs"])
 
 MOST_DOCUMENTS = 1000
-# Most fields and most artifacts in the detail of a run.
+# The detail of a run lists at most this many fields and this many artifacts.
 MOST_LISTED = 1000
 
 Status = Literal["queued", "running", "succeeded", "failed", "cancelled"]
@@ -83,7 +83,7 @@ class RunsOut(Out):
 
 
 def _only(name: str) -> dict[str, Any]:
-    """Return the JSON schema for: this name has an ID, and the other has none."""
+    """Return a JSON schema that requires an ID under this name and none under the other name."""
     names = ("document_id", "input_document_id")
     types = {each: {"type": "integer" if each == name else "null"} for each in names}
     return {"required": [name], "properties": types}
@@ -212,14 +212,14 @@ def row_of(run: Run) -> dict[str, Any]:
 
 @contextmanager
 def refusals(document_id: int | None = None) -> Iterator[None]:
-    """Answer a run that is refused with a Problem."""
+    """Turn the errors of a refused run into Problems."""
     try:
         yield
     except QueueFull as full:
         details = {"limit": full.limit, "live": full.live, "asked": full.asked}
         raise Problem("run_queue_full", str(full), details, headers={"Retry-After": "5"}) from full
     except OtherWorkspace as error:
-        # The document is visible to the caller, but in another workspace than the configuration.
+        # The caller can see the document, but it belongs to another workspace than the configuration.
         raise not_found("document", document_id) from error
     except Purged as purged:
         raise Problem("gone", str(purged), {"document_id": purged.document.pk}) from purged

@@ -1,4 +1,4 @@
-"""The slots of scheduled jobs: what became of them, and requests to run them."""
+"""The slots of scheduled jobs: their results, and requests to run them."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -28,7 +28,7 @@ from work.operations import encoding
 
 routes = Router(tags=["jobs"])
 
-# Upcoming slots in a ledger without a range.
+# Number of upcoming slots that a ledger shows if the request gives no range.
 COMING = 3
 
 
@@ -110,7 +110,7 @@ class Trigger(In):
 
     @model_validator(mode="after")
     def one_of_them(self) -> "Trigger":
-        # Also refused if both are null, as the JSON schema says.
+        # Both names together are refused even if both values are null, as in the JSON schema.
         if {"slot", "in_stead_of"} <= self.model_fields_set:
             raise ValueError("give either slot or in_stead_of, not both")
         return self

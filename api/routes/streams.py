@@ -93,7 +93,7 @@ def follow_workspace(request: HttpRequest, id: int, last_event_id: Last = "", lo
 
 
 def _last_id(request: HttpRequest, parameter: str) -> str:
-    # The header takes precedence: a browser that reconnects sets it, but keeps the URL with the old parameter.
+    # The header takes precedence: a browser that reconnects sends it, but repeats the URL with the old parameter.
     return request.headers.get("Last-Event-ID", "") or parameter
 
 

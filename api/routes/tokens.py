@@ -106,8 +106,8 @@ def create_token(request: HttpRequest, body: NewToken) -> HttpResponseBase:
 
     answer = create_once(request, 201, make)
     if REPLAYED not in answer:
-        # Insert the token after the response was stored, so that the secret is never stored, not even for a repeated
-        # request.
+        # Put the secret into the response only after the response was stored for repeated requests, so that the secret
+        # itself is never stored.
         answer.content = answer.content.replace(b'"token": null', f'"token": "{secret}"'.encode(), 1)
     return answer
 

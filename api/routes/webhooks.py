@@ -22,7 +22,7 @@ from workspaces.models import Workspace
 
 routes = Router(tags=["webhooks"])
 
-# The values of Topic; a test compares the two.
+# Must have the same values as Topic; a test compares them.
 TopicName = Literal[
     "run.succeeded", "run.failed", "run.cancelled", "build.ready", "build.failed", "build.cancelled",
     "document.processed", "document.failed",

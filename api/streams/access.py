@@ -1,4 +1,4 @@
-"""Rechecks while a stream is open whether its caller may still see the data."""
+"""Rechecks, while a stream is open, whether its caller may still see the data."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from django.http import HttpRequest
 from api.callers import Caller
 from api.models import ApiToken
 
-# Takes a user and returns the rows that the stream is about and that this user can see.
+# A function that takes a user and returns the rows of the stream's subject that this user can see.
 Rows = Callable[[Any], Any]
 
 
@@ -35,7 +35,7 @@ class Access:
             if token and token.role_now:
                 caller = Caller(token.user, token)
         else:
-            # A sign-out or a change of the password ends the session.
+            # `get_user` returns no user if the session has ended by a sign-out or a change of the password.
             request = HttpRequest()
             request.session = import_module(settings.SESSION_ENGINE).SessionStore(self.session_key)
             person = get_user(request)

@@ -1,4 +1,4 @@
-"""One open stream, from its start to its end."""
+"""Runs one open stream from start to end."""
 
 import asyncio
 import random
@@ -16,26 +16,28 @@ from api.streams.hub import HUB, UNAVAILABLE, Subscriber
 from api.streams.places import Place
 from api.streams.sources import Source
 
-# Limits how long a server has to wait for streams when it restarts, and how long a leaked stream holds its place.
+# The longest duration of a stream. It limits how long a restarting server waits for streams, and how long a leaked
+# stream holds its place.
 LONGEST_SECONDS = 300.0
 HEARTBEAT_SECONDS = 15.0
 # How often access is rechecked, to notice a revoked token or an ended membership.
 CHECK_SECONDS = 60.0
-# Spreads the ends of streams and the reconnects of clients over time.
+# Random share of the durations, so that streams don't all end, and clients don't all reconnect, at the same time.
 JITTER = 0.1
 RETRY_MILLISECONDS = (1000, 4000)
-# A stream is cancelled when its client has stopped reading, because then no message can be sent.
+# If the client has stopped reading, the stream can't send its last message. It is cancelled this long after its end was
+# due.
 CUT_AFTER_SECONDS = 30.0
 
 
-# Each thread holds a database connection while it queries. All open streams share these.
+# The threads that query the database for all open streams. Each holds a connection while it queries.
 POOL = ThreadPoolExecutor(4, thread_name_prefix="streams")
 
 T = TypeVar("T")
 
 
 async def query(function: Callable[[], T]) -> T:
-    """Call a function that queries the database in one of the threads that all streams share."""
+    """Call a function that queries the database, in one of the shared threads."""
 
     def call() -> T:
         try:
@@ -52,7 +54,7 @@ class Stream(StreamingHttpResponse):
         super().__init__(self._following.messages(), sse.CONTENT_TYPE, headers=sse.HEADERS)
 
     def close(self) -> None:
-        # When a client disconnects, Django closes the response but not the generator.
+        # Free the stream's place here: when a client disconnects, Django closes the response but not the generator.
         self._following.close()
         super().close()
 
@@ -67,7 +69,7 @@ class Following:
         self._subscriber: Subscriber | None = None
 
     def close(self) -> None:
-        """Leave the hub and free the place. It can be called from any thread and repeatedly."""
+        """Leave the hub and free the stream's place. Can be called repeatedly and from any thread."""
         if self._subscriber is not None:
             HUB.leave(self._subscriber)
         self._place.free()
@@ -113,7 +115,8 @@ class Following:
         patience = self._silent_since + HEARTBEAT_SECONDS - now
         items = await subscriber.wait(min(patience, self._left(), self._check_at - now))
         text = self._source.take(items)
-        # After SLOW, the queue was discarded, so no position is sent: the client resumes from its last event.
+        # If the stream ended with SLOW, its queue was discarded. Send no position then, so that the client resumes from
+        # the last event that it received.
         if not text and not subscriber.ended and time.monotonic() >= self._silent_since + HEARTBEAT_SECONDS:
             return sse.HEARTBEAT + (self._source.mark(subscriber.passed) or "\n")
         return text

@@ -1,5 +1,5 @@
-"""One thread per web process that polls for new events on behalf of all open streams. Without streams it sleeps and
-holds no connection.
+"""The hub: one thread per web process that polls for new events on behalf of all open streams. While there are no
+streams, it sleeps and holds no database connection.
 """
 
 import asyncio
@@ -22,9 +22,11 @@ from api.subjects import Workspaces
 from work.tail import BATCH, Position, Tail
 
 LOOK_SECONDS = 0.05
-# Polling interval after a quiet time. Idle streams cost nothing but this query, and the delay is still short.
+# After a time without events, the hub polls at this slower interval. Idle streams then cost only this query, and events
+# still arrive with little delay.
 QUIET_LOOK_SECONDS, QUIET_AFTER_SECONDS = 0.075, 5.0
-# Items that may wait for one client. A slower client is disconnected, and resumes from its last ID when it reconnects.
+# Items that may wait for one client. If more would wait, the client is disconnected; it reconnects and resumes from its
+# last ID.
 MOST_WAITING = 1000
 
 LOG = "LOG"
@@ -40,12 +42,12 @@ class Topic(NamedTuple):
     id: int
 
 
-# All events of all workspaces. A subscriber must filter what its users may see.
+# All events of all workspaces. A subscriber to this topic must itself drop events that its user may not see.
 EVERYTHING = Topic("everything", 0)
 
 
 class Subscriber:
-    """One open stream. Its queue belongs to its event loop; the hub's thread only schedules calls on that loop."""
+    """One open stream. Only the stream's event loop touches the queue; the hub's thread schedules calls on it."""
 
     def __init__(self, topic: Topic, *, with_log: bool) -> None:
         self.topic, self.with_log = topic, with_log
@@ -53,7 +55,7 @@ class Subscriber:
         self.began: asyncio.Future[None] = self.loop.create_future()
         # The hub's position when the subscriber was admitted.
         self.position = Position()
-        # Everything up to this position has been put into the queue.
+        # All events up to this position have been put into the queue or skipped.
         self.passed = ""
         self.ended = ""
         self._waiting: list[Item] = []
@@ -64,12 +66,12 @@ class Subscriber:
         return bool(self.ended) and not self._waiting
 
     async def wait(self, seconds: float) -> Sequence[Item]:
-        """Return the queued items, after at most this many seconds. Once `ended` gives a reason, no further items
-        come.
+        """Return the queued items, after waiting for at most this many seconds. Once `ended` gives a reason, there will
+        be no more items.
         """
         if not self._waiting and not self.ended:
-            # An item may arrive just as the timeout expires. It must be returned, because `passed` has already moved
-            # beyond it.
+            # An item may arrive just as the timeout expires. It must still be returned, because `passed` has already
+            # moved beyond it.
             with suppress(TimeoutError):
                 async with asyncio.timeout(seconds):
                     await self._woken.wait()
@@ -104,7 +106,7 @@ class Hub:
         self._woken = Flag()
         self._starting = Lock()
         self._thread: Thread | None = None
-        # Used only by the hub's thread.
+        # Only the hub's thread uses these.
         self._joining: set[Subscriber] = set()
         self._subscribers: dict[Topic, set[Subscriber]] = defaultdict(set)
         self._tail: Tail | None = None
@@ -112,7 +114,7 @@ class Hub:
         self._read_at = 0.0
 
     async def join(self, topic: Topic, *, with_log: bool = True) -> Subscriber:
-        """Add a subscriber. It gets every event that is committed after this returns."""
+        """Add a subscriber. It receives every event that is committed after this function returns."""
         subscriber = Subscriber(topic, with_log=with_log)
         try:
             self._enqueue(subscriber, joins=True)
@@ -128,7 +130,8 @@ class Hub:
     def _enqueue(self, subscriber: Subscriber, *, joins: bool) -> None:
         self._requests.put((subscriber, joins))
         with self._starting:
-            # Started on demand, because the process may have been forked since the hub was created.
+            # Start the thread on demand: the process may have been forked after the hub was created, and threads don't
+            # survive a fork.
             if self._thread is None or not self._thread.is_alive():
                 self._thread = Thread(target=self._run, name="streams-hub", daemon=True)
                 self._thread.start()
@@ -148,12 +151,13 @@ class Hub:
                 connection.close()
                 self._woken.wait()
             elif not is_behind:
-                # A new subscriber waits this long too; waking the thread would cost as much as the poll.
+                # A new subscriber also waits until this sleep ends; waking the thread for it would cost as much as a
+                # poll.
                 is_quiet = time.monotonic() - self._read_at > QUIET_AFTER_SECONDS
                 time.sleep(QUIET_LOOK_SECONDS if is_quiet else LOOK_SECONDS)
 
     def _round(self) -> bool:
-        """Deliver new events and admit subscribers. Return whether there are more events already."""
+        """Deliver new events and admit subscribers. Return whether more events are already waiting to be read."""
         self._admit()
         if is_stopping():
             self._end_all(STOPPING)
@@ -164,7 +168,7 @@ class Hub:
         try:
             is_behind = bool(self._subscribers) and self._deliver(self._tail) >= BATCH
         except BaseException:
-            # Events that were read but not delivered must be read again.
+            # Go back, so that events that were read but not delivered are read again.
             self._tail = Tail(start)
             raise
         for subscriber in self._joining:
@@ -226,14 +230,14 @@ class Hub:
             try:
                 loop.call_soon_threadsafe(function)
             except RuntimeError:
-                # The event loop has ended with open streams, which will not leave the hub themselves.
+                # The event loop has stopped. Its streams can no longer leave the hub themselves.
                 for subscriber in self._all():
                     if subscriber.loop is loop:
                         self._forget(subscriber)
 
     def _fail(self, error: Exception) -> None:
-        """Handle an error. After the first database error, another connection is tried. After the second, or any
-        other error, all streams end; clients reconnect and have to wait until they can be admitted.
+        """Handle an error of a round. After a first database error, the hub tries a new connection. After a second one,
+        or any other error, it ends all streams; their clients reconnect and wait until the hub can admit them.
         """
         connection.close()
         if isinstance(error, Error):

@@ -14,7 +14,7 @@ RETRY_SECONDS = 10
 class Places:
     def __init__(self) -> None:
         self._taken: Counter[str] = Counter()
-        # Reentrant: a finalizer frees a place at any moment and in any thread, perhaps in one that holds the lock.
+        # Reentrant, because a finalizer can run at any moment in any thread, even in one that already holds the lock.
         self._lock = RLock()
 
     def __len__(self) -> int:
@@ -35,13 +35,13 @@ class Places:
     def release(self, caller: str) -> None:
         with self._lock:
             self._taken[caller] -= 1
-            # Adding an empty counter drops callers whose count is zero.
+            # Adding an empty counter removes callers whose count is zero.
             self._taken += Counter()
 
 
 class Place:
-    """The place of one stream. It is freed when the stream ends, and at the latest when it is garbage collected: if
-    the client disconnects before the response, the stream is never started.
+    """The place of one stream. It is freed when the stream ends, or at the latest when it is garbage collected: if the
+    client disconnects before the response starts, the stream never runs and so never ends.
     """
 
     def __init__(self, places: Places, caller: str) -> None:

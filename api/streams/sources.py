@@ -1,7 +1,8 @@
-"""The sources of streams: what a stream sends, and the IDs from which a client resumes.
+"""The sources of streams. A source decides what a stream sends, and with which IDs a client can resume.
 
-A source first reads the events since that ID from the database, then takes the events that the hub delivers. The hub
-is joined first, so nothing is missed in between, and duplicates are skipped.
+A source first reads the events since the client's last ID from the database, then takes the events that the hub
+delivers. The stream joins the hub before the source reads, so no event is missed; events that come both ways are sent
+once.
 """
 
 from collections.abc import Sequence
@@ -16,7 +17,8 @@ from work.models import Event
 from work.state_machine import StateMachine
 from work.tail import BATCH, EventRow, Position, Tail, newest
 
-# The most events that a reconnecting client is sent: one or two seconds of reading. Beyond that, the lists are faster.
+# A reconnecting client is sent at most this many events, which take one or two seconds to read. A client further behind
+# catches up faster with the lists.
 MOST_BEHIND = 100_000
 FINISHED, GONE = "finished", "gone"
 
@@ -24,13 +26,13 @@ FINISHED, GONE = "finished", "gone"
 class Source(Protocol):
     topic: Topic
     with_log: bool
-    # Whether `read` must be called next; otherwise all further events come from the hub.
+    # True while `read` must be called next. False once all further events come from the hub.
     is_behind: bool
-    # Why nothing more will come; "" until then.
+    # Why the source has ended; "" until it has.
     over: str
 
     def begin(self, position: Position) -> str:
-        """Start at the hub's position, and return the first message. Queries the database."""
+        """Start at the hub's position and return the first message. Queries the database."""
 
     def read(self) -> str:
         """Return the next events. Queries the database."""
@@ -38,12 +40,12 @@ class Source(Protocol):
     def take(self, items: Sequence[Item]) -> str: ...
 
     def mark(self, passed: str) -> str:
-        """Return a message that moves the client's last ID forward when there was nothing to send."""
+        """Return a message that moves the client's last ID forward after a time without events to send."""
 
 
 class OfSubject:
-    """All events of one subject, by sequence. The stream ends when the subject reaches a terminal status, if its kind
-    has any.
+    """All events of one subject. Their IDs are sequences. The stream ends when the subject reaches a terminal status,
+    if its kind has one.
     """
 
     with_log = True
@@ -67,7 +69,7 @@ class OfSubject:
         return ""
 
     def read(self) -> str:
-        # Loaded before the events, so that all events that `last_sequence` counts are visible.
+        # Load the row before the events, so that all events up to its `last_sequence` are visible.
         row = self._row.first()
         if row is None:
             self.over = GONE
@@ -78,7 +80,7 @@ class OfSubject:
         ]
         if items:
             self._last = items[-1].event.sequence
-        # Further events may have come since the row was loaded, and one of them may be the last.
+        # More events may have been written since the row was loaded, and the subject may have ended with one of them.
         self.is_behind = len(items) == BATCH or self._last > row[1]
         if not self.is_behind and row[0] in self._terminal:
             self.over = FINISHED
@@ -89,7 +91,7 @@ class OfSubject:
         for item in items:
             if item.event.sequence <= self._last:
                 continue
-            # The row decides whether this is the end: a build may have been queued again.
+            # Read the row to decide whether this is the end: the build may have been queued again.
             if item.event.sequence > self._last + 1 or item.event.to_status in self._terminal:
                 self.is_behind = True
                 break
@@ -114,7 +116,7 @@ class OfWorkspace:
         except ValueError as error:
             raise _unknown_id(last) from error
         self._tail = Tail(Position())
-        # Everything up to this position has been sent or skipped.
+        # All events up to this position have been sent or skipped.
         self._seen = Position()
         self._marked = ""
 
@@ -140,7 +142,8 @@ class OfWorkspace:
             if is_ours and (self.with_log or event.kind != LOG):
                 messages.append(Item(event, position.to_text()).by_position)
         self.is_behind, self._seen = bool(events), self._tail.position
-        # If none of these events belong to the workspace, send the position alone, so that they are not read again.
+        # If none of these events belongs to the workspace, send only the position, so that the client does not cause
+        # them to be read again.
         return "".join(messages) or (id_only(self._seen.to_text()) if events else "")
 
     def take(self, items: Sequence[Item]) -> str:

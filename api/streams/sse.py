@@ -8,21 +8,21 @@ from work.tail import EventRow
 
 HEADERS = {"Cache-Control": "private, no-store", "X-Accel-Buffering": "no"}
 CONTENT_TYPE = "text/event-stream; charset=utf-8"
-# A comment, which keeps proxies from closing an idle connection.
+# A comment line, sent to keep proxies from closing an idle connection.
 HEARTBEAT = ": still there\n"
-# The fields of an event that are sent.
+# The fields of an event that clients receive.
 FIELDS = tuple(name for name in EventRow._fields if name != "claim_token")
 
 
 class Item:
-    """One event on its way to many subscribers. Its text is rendered once."""
+    """One event on its way to many subscribers. Its text is rendered only once for all of them."""
 
     __slots__ = ("__dict__", "event", "position", "workspace")
 
     def __init__(self, event: EventRow, position: str, workspace: int | None = None) -> None:
-        # The position in the table of events after this event.
+        # `position` is the position in the table of events after this event.
         self.event, self.position = event, position
-        # None for events of the installation, and if no subscriber needs the workspace.
+        # None if the event belongs to the installation, or if no subscriber needs to know the workspace.
         self.workspace = workspace
 
     @cached_property
@@ -39,12 +39,12 @@ class Item:
 
 
 def message(name: str, **data: Any) -> str:
-    """Return a message about the stream itself. It does not change the client's last ID."""
+    """Return a message about the stream itself. It has no ID, so the client's last ID stays the same."""
     return f"event: {name}\ndata: {_json(data)}\n\n"
 
 
 def id_only(id: str) -> str:
-    """Return an ID without data. Clients dispatch no event for it, but resume from this ID."""
+    """Return an ID without data. A client dispatches no event for it, but resumes from this ID."""
     return f"id: {id}\n\n"
 
 

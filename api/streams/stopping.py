@@ -1,4 +1,4 @@
-"""Whether this process is shutting down. The server adds its own check to `asks`; see config/server.py."""
+"""Whether this process is shutting down. The server adds its own check to `asks`: see config/server.py."""
 
 from collections.abc import Callable
 
