@@ -1,6 +1,6 @@
-"""Previews of files that a run made. The configuration's code is untrusted: the type is detected from the content,
-not from the name. Images and tables are rendered by a sandboxed child process; everything else is shown as text or
-not at all.
+"""Previews of files that a run produced. The configuration's code is untrusted, so a file's type is detected from its
+content, not from its name. A sandboxed child process renders images and tables; other files are shown as text or not at
+all.
 """
 
 import codecs
@@ -17,13 +17,14 @@ from documents.previews import Busy, Excerpt, PreviewFailed
 from documents.sniffing import CSV, DOCX, EML, HTML, ODS, PDF, TIFF, TXT, XLS, XLSX, Ambiguous, Unknown
 from runs.models import Artifact
 
-# Limit for previews: larger files are not useful as a table, and files in remote storage have to be downloaded first.
+# Larger files have no preview: a table of that size is not useful, and a file in remote storage must be downloaded
+# first.
 MOST_BYTES = 64 << 20
 TEXT_BYTES = 64 << 10
-# Limit for JSON, which must be read completely to be validated.
+# JSON has its own limit, because it must be read completely before it can be indented.
 JSON_BYTES = 256 << 10
 JSON = "application/json"
-# Types that the child renders as images, and types that it reads as rows or text.
+# Types that the child process renders as images, and types that it reads as rows or text.
 DRAWN = (PDF, sniffing.PNG, sniffing.JPEG, TIFF)
 READ = (CSV, DOCX, XLSX, XLS, ODS)
 PAGES = {PDF: "Page", DOCX: "Page", **dict.fromkeys((XLSX, XLS, ODS), "Sheet")}
@@ -34,11 +35,11 @@ log = structlog.get_logger(__name__)
 
 
 class NotShown(Exception):
-    """The message says why, for people."""
+    """There is no preview. The message, shown to the user, explains why."""
 
 
 class Source(NamedTuple):
-    """The attributes that `documents/previews.py` needs."""
+    """The attributes of a file that `documents/previews.py` needs."""
 
     sha256: str
     content_type: str
@@ -92,7 +93,7 @@ def preview_of(artifact: Artifact, number: int) -> Look:
 
 
 def image_source(artifact: Artifact) -> Source:
-    """Return the source of a file that is shown as images. Raises NotShown."""
+    """Return the source of a file whose pages can be shown as images. Raises NotShown for any other file."""
     with _open(artifact) as file:
         content_type = _type_of(artifact, file)
     if content_type not in DRAWN:
@@ -104,14 +105,14 @@ def _look_at(artifact: Artifact, file: IO[bytes], look: Look) -> None:
     content_type = _type_of(artifact, file)
     suffix, is_text = sniffing.suffix_of(artifact.name), content_type in _TEXTS
     look.what = "JSON" if is_text and suffix == ".json" else sniffing.LABELS[content_type]
-    # Text files may have any suffix except the suffix of an image or a document.
+    # A text file may have any suffix, unless it is the suffix of an image or a document.
     if not is_text or sniffing.SUFFIXES.get(suffix, content_type) not in _TEXTS:
         problem = sniffing.problem(artifact.name, "", content_type)
         look.note = formatting.after("The name does not match the content", problem) if problem else ""
     look.unit = PAGES.get(content_type, "Image")
     source = Source(artifact.sha256, content_type, artifact.file)
     if content_type in DRAWN:
-        # The number of pages is known from the first one.
+        # The result for the first page includes the number of pages.
         look.last = max(1, previews.excerpt(source, 1).pages)
         look.number = min(look.number, look.last)
         reason = previews.failure_reason(source, look.number)
@@ -122,7 +123,9 @@ def _look_at(artifact: Artifact, file: IO[bytes], look: Look) -> None:
 
 
 def _read(source: Source, look: Look) -> bool:
-    """Return whether there is a table or text to show. If not, a CSV file can still be shown as plain text."""
+    """Load a table or text into `look`. Return False if there is none; a CSV file can then still be shown as plain
+    text.
+    """
     try:
         look.last = max(1, previews.excerpt(source, 1).pages)
         look.number = min(look.number, look.last)
@@ -170,8 +173,8 @@ def _open(artifact: Artifact) -> IO[bytes]:
 
 
 def _type_of(artifact: Artifact, file: IO[bytes]) -> str:
-    """Detect the type. A file of unknown type that can be decoded counts as text: markup, source code, logs with
-    colours.
+    """Detect the file type. If the type is unknown but the content can be decoded, the file counts as text, such as
+    markup, source code, or a log with colours.
     """
     try:
         return sniffing.sniff(file, artifact.name)
@@ -190,7 +193,7 @@ def _text_of(data: bytes) -> str:
 
 
 def _decode(data: bytes) -> str | None:
-    """Return None if the data is not text. The data may be cut off within a character."""
+    """Return the text, or None if the data is not text. The data may end in the middle of a character."""
     codec = next((codec for mark, codec in _MARKS.items() if data.startswith(mark)), "utf-8")
     if codec != "utf-16" and b"\0" in data:
         return None

@@ -1,5 +1,5 @@
-"""Lists what needs attention on the dashboard: each line is a sentence with its time and a link. A problem that
-follows from another one is not listed again.
+"""The problems that the dashboard lists. Each line is a sentence with a time and a link. A problem that follows from
+another listed problem has no line of its own.
 """
 
 from collections import Counter
@@ -24,11 +24,11 @@ from work.health import FEW_FREE_BYTES, FULL_BYTES, LEAST_FREE_BYTES
 from work.processes import hardening
 from workspaces.models import Workspace
 
-# Lines of one kind; the rest is only counted.
+# At most this many lines of one kind are shown; one more line counts the rest.
 FEW = 3
-# Older failures are known by now or no longer matter. This covers a weekend plus a day.
+# Failures older than this are known by now or no longer matter. Three days cover a weekend plus a day.
 LATELY = timedelta(days=3)
-# After its timeout, an engine is stopped within seconds.
+# A run may exceed its timeout by this much, because stopping an engine takes some seconds.
 GRACE = timedelta(seconds=15)
 MOST_COUNTED = 1000
 LONGEST = 160
@@ -36,15 +36,14 @@ LONGEST = 160
 
 @dataclass(frozen=True)
 class Line:
-    # The status that decides the look, and the word that is shown.
+    # `look` is the status that decides icon and colour; `word` is the shown text.
     look: str
     word: str
     message: str
     url: str
-    # The text of the link.
     link: str
     since: datetime | None = None
-    # What happened at `since`, if the sentence doesn't say it.
+    # What happened at `since`, if the message doesn't say so.
     event: str = ""
 
 
@@ -181,7 +180,7 @@ def failed_jobs(now: Situation) -> Iterator[Line]:
 
 
 def rising_failures(now: Situation) -> Iterator[Line]:
-    """Yield causes of failures that have become more frequent in the last hour, compared with the hours before."""
+    """Yield causes that led to more failures per hour in the last hour than in the hours before."""
     recent_since = now.failed.recent_since
     newer, older = now.failed.until - recent_since, recent_since - now.failed.since
     by_key: dict[str, tuple[Cause, Counter[bool]]] = {}
@@ -258,6 +257,6 @@ def _length(length: timedelta) -> str:
 
 
 def _shorten(text: str) -> str:
-    """Return the first line of the text, shortened to fit into a sentence."""
+    """Return the first non-empty line of the text, shortened to fit into a sentence."""
     first = next((line.strip() for line in text.splitlines() if line.strip()), "")
     return first if len(first) <= LONGEST else f"{first[: LONGEST - 1]}…"

@@ -1,4 +1,4 @@
-"""The fields of a document as pages show them: uncertain ones first, each with its box on the page image."""
+"""The fields of a document as pages show them: uncertain fields first, each with its box on the page image."""
 
 from dataclasses import dataclass
 from math import isfinite
@@ -8,10 +8,10 @@ from documents import fields
 from documents.fields import FieldRow
 from documents.models.fields import UNSURE_BELOW
 
-# Side of the SVG overlay, which is scaled to pages of any size.
+# Width and height of the SVG overlay, which the browser scales to the size of the page image.
 SIDE = 1000
-# Smallest size of a box, and its margin: even a box as thin as a line can be seen and clicked, without covering its
-# neighbours.
+# Smallest size of a box, and the margin around it. Even a box as thin as a line can be seen and clicked, without
+# covering its neighbours.
 LEAST, AROUND = 6.0, 2.0
 # Longer and multi-line values are edited in a larger input.
 LONG = 60
@@ -28,15 +28,15 @@ class Box:
 
 @dataclass(frozen=True)
 class Line:
-    # Position in the document, which stays the same when the table is sorted differently.
+    # Position of the field in the document, whatever the order of the table.
     number: int
     row: FieldRow
     box: Box | None
 
     @property
     def key(self) -> str:
-        """Return a key that is stable across versions of the page, so that a half-typed correction stays with its
-        field.
+        """Return a key that stays the same when the page reloads its parts, so that a half-typed correction stays with
+        its field.
         """
         if self.row.id is not None:
             return f"f{self.row.id}"
@@ -58,12 +58,12 @@ class Line:
 
     @property
     def label(self) -> str:
-        """Label of the box for screen readers."""
+        """Return the label of the box for screen readers."""
         return f"{self.row.name}: {self.row.value[:LONG] or 'empty'}"
 
 
 def lines_of(document_id: int) -> list[Line]:
-    """Return the fields of a document, uncertain ones first."""
+    """Return the fields of a document, uncertain fields first."""
     rows = fields.of_document(document_id)
     lines = [Line(number, row, box_of(row.box)) for number, row in enumerate(rows, 1)]
     return sorted(lines, key=lambda line: not line.is_unsure)

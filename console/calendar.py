@@ -1,6 +1,7 @@
-"""The slots of a job as a calendar: a square for each slot, by day and hour, and a table with the reasons.
+"""The slots of a job as a calendar: one square for each slot, by day and hour, and a table with the reasons for their
+states.
 
-It shows as many days as fit into `SQUARES` slots, or hours if one day has more slots than that.
+The calendar shows as many days as fit into `SQUARES` slots. If a single day has more slots, it shows hours instead.
 """
 
 from argparse import ArgumentTypeError
@@ -20,19 +21,19 @@ from schedules.models import ScheduledJob
 from work import clock
 from work.operations.commands import moment
 
-# Finding the slots of a schedule takes about 0.1 ms each.
+# The number is limited because finding a slot of a schedule takes about 0.1 ms.
 SQUARES = 300
-# Includes slots that people requested outside of the schedule.
+# Leaves room for slots that people requested outside of the schedule.
 MOST = SQUARES + 100
-# Rows of the table; the links of the calendar lead further.
+# Rows of the table. Further slots can be reached through the calendar's links.
 LINES = 50
 DAY, HOUR = timedelta(days=1), timedelta(hours=1)
 INSTANT = timedelta(microseconds=1)
-# Characters of the label of a square.
+# Longest label of a square, in characters.
 LONGEST = 200
-# Days shown for jobs that don't run every day, and most days for others.
+# Number of days shown for a job that doesn't run every day, and the highest number for other jobs.
 SPARSE, MOST_DAYS = 92, 28
-# An ordinary day, in the middle of a week and of a month.
+# An ordinary day in the middle of a week and of a month, for estimating a job's slots per day.
 ANY_DAY = datetime(2026, 1, 14, tzinfo=UTC)
 # Each state has a sign, so that it can be recognised without colours.
 SIGNS = {
@@ -47,14 +48,14 @@ SIGNS = {
     State.PASSED_OVER: "P",
     State.MISSED: "!",
 }
-# States of slots that have not run and can still be run.
+# States in which a slot has not run but can still be run.
 RUNNABLE = frozenset({State.MISSED, State.MISFIRED, State.COALESCED, State.PASSED_OVER})
 
 
 @dataclass(frozen=True)
 class Square:
-    """A slot with everything that the template shows. It is computed here because templates are slow and there are
-    hundreds of squares.
+    """A slot with everything that the template shows. All of it is computed here, because templates are slow and there
+    are hundreds of squares.
     """
 
     entry: Entry
@@ -62,7 +63,7 @@ class Square:
     look: str
     # For example: 12:15 missed: the scheduler did not run in time
     label: str
-    # The page of its run, or the form to run it; empty if there is neither.
+    # URL of the page of the slot's run, or of the form to run the slot; empty if there is neither.
     href: str
 
     @property
@@ -128,15 +129,15 @@ class Calendar:
     rows: Sequence[Row]
     counts: Mapping[str, tuple[str, int]]
     lines: Sequence[Stretch]
-    # The slot at which the rows continue that are not shown.
+    # The slot with which the rows continue that don't fit into the table; None if all fit.
     older: datetime | None
     chosen: Square | None
     is_cut: bool
 
 
 def calendar_of(row: ScheduledJob, last: str, slot: str, *, each: bool = False) -> Calendar:
-    """Return the calendar up to the moment `last`, or to the end of today, and the chosen slot. With `each`, every run
-    gets its own row.
+    """Return the calendar whose last day or hour contains `last` (default: now), and the chosen slot. With `each`,
+    every run gets its own row in the table.
     """
     window = window_of(row, moment_of(last) or clock.now())
     entries = ledger.of(row, since=window.since, until=window.until - INSTANT, most=MOST) if row.pk else []
@@ -157,7 +158,7 @@ def calendar_of(row: ScheduledJob, last: str, slot: str, *, each: bool = False) 
 
 
 def moment_of(text: str) -> datetime | None:
-    """Return None if the text is not a valid time."""
+    """Parse a time; return None if it is not valid."""
     try:
         return moment(text)
     except (ArgumentTypeError, OverflowError):

@@ -1,7 +1,7 @@
-"""Normalises failure messages: numbers, names and paths are replaced by placeholders, so that failures with the same
-cause look alike.
+"""Normalises failure messages. Numbers, names and paths are replaced by placeholders, so that failures with the same
+cause get the same text.
 
-Messages are untrusted. They are truncated first, and each pattern can start only at a word boundary, so none of them
+Messages are untrusted. They are truncated first, and each pattern can start only at a word boundary, so that no pattern
 backtracks over a long text.
 """
 
@@ -10,17 +10,17 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
-# Characters of a message that are read, and characters of a cause that are compared.
+# Number of characters that are read of a message, and that are kept of the normalised text.
 MOST_READ, LONGEST = 600, 300
 KEY_CHARACTERS = 16
 
-# The order matters: quoted text may contain all of the others, and so on.
+# The order matters, because a match of one pattern may contain matches of later ones: quoted text may contain anything.
 _PLACEHOLDERS = tuple(
     (re.compile(pattern), instead)
     for pattern, instead in (
         (r"\b(?:https?|ftp|file|feed)://[^\s()<>\[\]\"'`“”]+", "URL"),
         (r'"[^"]*"', "“…”"),
-        # Not the text between two apostrophes.
+        # The quotes must not be inside words: the text between two apostrophes is not quoted.
         (r"(?<!\w)'[^']*'(?!\w)", "“…”"),
         (r"`[^`]*`", "“…”"),
         (r"“[^“”]*”", "“…”"),
@@ -36,7 +36,7 @@ _PLACEHOLDERS = tuple(
         (r"\b[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}\b", "#"),
         (r"\b0x[0-9a-fA-F]+\b", "#"),
         (r"\b(?=[a-fA-F]*[0-9])[0-9a-fA-F]{7,}\b", "#"),
-        # IDs of letters and digits.
+        # IDs made of letters and digits.
         (r"\b(?=[A-Za-z_]*[0-9])\w{12,}\b", "#"),
         (r"(?:(?<=\s)[+-])?[0-9]+(?:[.,:][0-9]+)*", "#"),
     )
@@ -44,7 +44,7 @@ _PLACEHOLDERS = tuple(
 
 
 class Cause(NamedTuple):
-    """The normalised message, and a hash of it as an opaque `key` for URLs."""
+    """A cause of failures: the normalised message as `words`, and a hash as `key` for URLs."""
 
     key: str
     words: str
@@ -52,14 +52,14 @@ class Cause(NamedTuple):
 
 @lru_cache(maxsize=4096)
 def cause_of(kind: str, failure_type: str, message: str) -> Cause:
-    """Return the cause of a failure. Failures with the same key form one family."""
+    """Return the cause of a failure. All failures whose causes have the same key form one family."""
     words = normal(message)
     digest = hashlib.sha256(f"{kind}\n{failure_type}\n{words}".encode(errors="replace")).hexdigest()
     return Cause(digest[:KEY_CHARACTERS], words)
 
 
 def normal(message: str) -> str:
-    """Return the message with placeholders."""
+    """Return the normalised message."""
     text = " ".join(message[:MOST_READ].split())
     for pattern, instead in _PLACEHOLDERS:
         text = pattern.sub(instead, text)

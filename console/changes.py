@@ -1,5 +1,5 @@
-"""Changes since a moment, restricted to what the user may see. Numbers are bounded, and important cases are
-listed.
+"""Collects what has changed since a moment, as far as the user may see it. Counts are limited, and the important
+changes are listed.
 """
 
 from collections import Counter
@@ -26,14 +26,15 @@ from work.models import Event, Worker
 MOST_SHOWN = 10
 MOST_COUNTED = 1000
 MOST_BUILDS, MOST_WORKERS = 200, 100
-# A slot that has begun is not given up while all workers are away, so it may end this much later: a weekend.
+# While all workers are away, for example over a weekend, nothing gives up a job run whose worker is gone. So a job run
+# may end this much later than its job allows.
 OUTAGE = timedelta(days=3)
 
 
 @dataclass(frozen=True)
 class FailedJob:
     job: str
-    # The number of slots that failed, and the last one of them.
+    # How many slots failed, and the time of the last one.
     number: int
     last: datetime
 
@@ -47,7 +48,7 @@ class Changes:
     absence: Absence
     ended: EndedRuns
     builds: Sequence[Build]
-    # Statuses of the documents that were added since then.
+    # The documents that were added since then, counted by status.
     documents: Mapping[str, int]
     failed_jobs: Sequence[FailedJob]
     feeds: Sequence[FeedSource]
@@ -104,7 +105,7 @@ def changes_since(person: AbstractUser, absence: Absence) -> Changes:
         builds=[build for build in builds[:MOST_BUILDS] if build.finished_at and build.finished_at >= since],
         documents=count(documents.values_list("status", flat=True)[: MOST_COUNTED + 1]),
         failed_jobs=_failed_jobs(since),
-        # Feeds that fail now but did not fail then.
+        # Only feeds that began to fail after `since`.
         feeds=list(FeedSource.objects.failing_from(since).order_by("pk")[:MOST_SHOWN]),
         queue=[event for event in queue if event.at >= since and event.kind in ("QUEUE_PAUSED", "QUEUE_RESUMED")],
         workers=[*new, *gone][:MOST_SHOWN],
@@ -113,7 +114,7 @@ def changes_since(person: AbstractUser, absence: Absence) -> Changes:
 
 def _failed_jobs(since: datetime) -> Sequence[FailedJob]:
     failed = [JobRun.Status.FAILED, JobRun.Status.SKIPPED_TIMEOUT]
-    # There is an index on the start, but none on the end.
+    # Filter by the start too, because it has an index, and the end has none.
     started = since - OUTAGE - max((job.stale_after for job in all_jobs()), default=timedelta())
     ended = JobRun.objects.filter(started_at__gte=started, finished_at__gte=since, status__in=failed)
     by_job = ended.order_by().values("job_name")

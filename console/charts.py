@@ -1,6 +1,6 @@
-"""Charts as shapes in abstract units. Pages draw them as SVG, next to a table with the same numbers.
+"""Computes charts as shapes in abstract units. Pages draw the shapes as SVG, next to a table with the same numbers.
 
-All text is outside of the SVG, so it keeps its size when the chart is scaled to the width of a phone.
+All text is outside of the SVG, so that it keeps its size when the chart is scaled to the width of a phone.
 """
 
 from collections import Counter, defaultdict
@@ -14,7 +14,7 @@ from runs.models import Run
 from schedules.ledger import State
 
 WIDTH, HEIGHT = 1000, 200
-# From the bottom to the top of a bar.
+# The outcomes and their tones, in the order in which a bar stacks them, from bottom to top.
 TONES: dict[str, str] = {
     Run.Status.SUCCEEDED: "good",
     Run.Status.CANCELLED: "off",
@@ -23,10 +23,10 @@ TONES: dict[str, str] = {
     Run.Status.RUNNING: "busy",
     Run.Status.QUEUED: "wait",
 }
-# The smallest step that needs at most MOST_BARS bars is used.
+# Possible lengths of time for one bar. The chart uses the smallest that needs at most MOST_BARS bars.
 STEPS = (timedelta(minutes=1), timedelta(minutes=5), timedelta(minutes=15), timedelta(hours=1), timedelta(hours=6))
 MOST_BARS = 30
-# Share of the width of a slot that its bar takes.
+# The share of the space for a bar that the bar fills; the rest is the gap to the next bar.
 FILLED = 0.8
 LOWEST = 1.0
 LABELS = 5
@@ -37,7 +37,7 @@ _WORST_FIRST = {
     **dict.fromkeys((State.COALESCED, State.PASSED_OVER), "off"),
     State.EXPECTED: "soon",
 }
-# Place in this order, and tone.
+# For each state, its place in this order and its tone.
 WORST_FIRST = {state: (place, tone) for place, (state, tone) in enumerate(_WORST_FIRST.items())}
 
 
@@ -56,7 +56,7 @@ class Box:
 
 @dataclass(frozen=True)
 class Shape:
-    """All boxes of one tone, merged into one SVG path."""
+    """All boxes of one tone as one SVG path."""
 
     tone: str
     path: str
@@ -87,7 +87,7 @@ class Chart:
     shapes: Sequence[Shape]
     shares: Sequence[Share]
     highest: int
-    # Length of a bar, in words.
+    # The length of time that a bar stands for, in words.
     step: str
     # A sentence on what the chart shows.
     about: str
@@ -99,16 +99,17 @@ class Chart:
 
 
 def of_runs(submitted: SubmittedRuns) -> Chart:
-    """Return the chart of runs by the time of submission and by outcome."""
+    """Return a chart of runs, with a bar for each step of submission time, divided by outcome."""
     span = submitted.until - submitted.since
     step = next((step for step in STEPS if span <= (MOST_BARS - 1) * step), STEPS[-1])
-    # The bars are aligned to full hours, quarters and so on in UTC.
+    # Bars begin at multiples of the step since midnight UTC, such as full hours or quarters.
     midnight = submitted.since.replace(hour=0, minute=0, second=0, microsecond=0)
     first = submitted.since - (submitted.since - midnight) % step
     starts = [first + n * step for n in range(int((submitted.until - first) / step) + 1)]
     counts: defaultdict[int, Counter[str]] = defaultdict(Counter)
     for minute in submitted.minutes:
-        # Within the same moment, IDs and timestamps may be out of order, so clamp to the first bar.
+        # IDs and timestamps of runs submitted at the same moment may be out of order, so a run may fall just before the
+        # first bar. Count it in that bar.
         counts[max(0, int((minute.first - first) / step))][minute.outcome] += minute.runs
     highest = max((each.total() for each in counts.values()), default=0)
     bars = [
@@ -134,14 +135,14 @@ def of_runs(submitted: SubmittedRuns) -> Chart:
 
 
 def of_hours(hours: Sequence[Sequence[State]]) -> Sequence[Shape]:
-    """Return one box per hour in the tone of its worst slot, and none for hours without slots."""
+    """Return a box for each hour with slots, in the tone of the worst slot."""
     tones = [min((WORST_FIRST[state] for state in states), default=(0, ""))[1] for states in hours]
     place = WIDTH / max(1, len(tones))
     return _shapes(Box(tone, place * n, 0, place * FILLED, HEIGHT) for n, tone in enumerate(tones) if tone)
 
 
 def _boxes(counts: "Counter[str]", place: float, n: int, highest: int) -> Sequence[Box]:
-    """Return the boxes of a bar, one on top of the other. `place` is the width that each bar has."""
+    """Return the stacked boxes of bar number `n`. `place` is the width available for each bar."""
     x, width = place * (n + (1 - FILLED) / 2), place * FILLED
     boxes, top = [], float(HEIGHT)
     for outcome, tone in TONES.items():

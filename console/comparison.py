@@ -1,4 +1,4 @@
-"""Compares two runs of one document: how they were configured, how long they took, and what each found."""
+"""Compares two runs of one document: their packages, durations and fields."""
 
 import json
 from collections import Counter, defaultdict
@@ -14,7 +14,8 @@ from work.models import Event
 
 MOST_FIELDS = 500
 LONGEST_VALUE = 2000
-# The title of the working part in `console/timeline.py`, and the name of its bar if a run has no steps.
+# Names from `console/timeline.py`: the title of the part in which the engine works, and the name of its only bar if a
+# run has no steps.
 AT_WORK, NO_STEP = "Running", "engine"
 
 
@@ -31,7 +32,9 @@ class Setting:
 
 @dataclass(frozen=True)
 class Duration:
-    """None means that the run had no such part. Widths are shares of the longest duration, in units of the chart."""
+    """The duration of the same step in both runs; None if a run had no such step. Widths are in units of the chart,
+    relative to the longest duration of the part.
+    """
 
     part: str
     name: str
@@ -42,7 +45,7 @@ class Duration:
 
     @property
     def change(self) -> str:
-        """Return how much longer or shorter the right run took."""
+        """Return in words how much longer or shorter the right run took."""
         if self.left is None or self.right is None:
             return ""
         more = self.right - self.left
@@ -60,8 +63,8 @@ class FieldValue:
 
 @dataclass(frozen=True)
 class Pair:
-    """Two fields of the same name. If a name occurs several times, the first occurrences are compared, then the
-    second ones, and so on.
+    """Two fields with the same name, one from each run. If a name occurs several times, its first occurrences form a
+    pair, its second occurrences the next pair, and so on.
     """
 
     name: str
@@ -79,14 +82,14 @@ class Pair:
 class Fields:
     differing: Sequence[Pair]
     same: Sequence[Pair]
-    # Whether a run has more fields than are compared.
+    # Whether one of the runs has more fields than were compared.
     is_cut: bool
 
 
 @dataclass(frozen=True)
 class Comparison:
     settings: Sequence[Setting]
-    # Differences of the packages; None if both runs used the same build.
+    # The differences between the packages; None if both runs used the same build.
     package: Difference | None
     durations: Sequence[Duration]
     fields: Fields
@@ -110,8 +113,8 @@ def compare(left: Run, right: Run) -> Comparison:
 
 
 def _durations(left: Run, right: Run) -> list[Duration]:
-    """Return the durations. Each part has its own scale, because a run may wait for minutes and then work for
-    milliseconds.
+    """Return the durations of all steps. Each part has its own scale, because a run may wait for minutes and then work
+    for milliseconds.
     """
     sides = _seconds(left), _seconds(right)
     longest: dict[str, float] = defaultdict(float)
@@ -126,7 +129,7 @@ def _durations(left: Run, right: Run) -> list[Duration]:
 
 
 def _seconds(run: Run) -> dict[tuple[str, str], float]:
-    """Return the seconds of each step by part. The attempts of a step are added up."""
+    """Return the seconds by part and step. The attempts of a step are added up."""
     totals: dict[tuple[str, str], float] = defaultdict(float)
     events = Event.objects.about(RUN_STATES.kind, run.pk)
     for part in timeline_of(run, events):
@@ -134,7 +137,8 @@ def _seconds(run: Run) -> dict[tuple[str, str], float]:
             totals[part.title, "total"] = part.seconds
         for row in part.rows:
             totals[part.title, row.bar.name] += row.bar.seconds
-    # Without steps, the timeline has one bar for the whole part, which is listed already.
+    # Leave out the bar that the timeline has if there are no steps: it stands for the whole part, which is already
+    # listed.
     return {key: seconds for key, seconds in totals.items() if key[1] != NO_STEP}
 
 

@@ -8,7 +8,7 @@ from django.utils.functional import SimpleLazyObject
 
 from work import clock
 
-# The menu in order: label, page, and prefixes of the URL names that belong to it.
+# The entries of the menu: label, page, and the prefixes of the URL names for which the entry is the current one.
 MENU = (
     ("Overview", "console:dashboard", ("dashboard", "news")),
     ("Runs", "console:runs", ("run", "artifact")),
@@ -22,7 +22,7 @@ MENU = (
 
 
 def around(request: HttpRequest) -> dict[str, Any]:
-    """Return the context for every template. It is lazy, so that only pages that show the menu pay for it."""
+    """Return the context for every template. The menu is computed lazily, because not every page shows it."""
     return {
         "menu": SimpleLazyObject(lambda: menu(request)),
         "as_of": clock.now(),
@@ -31,6 +31,6 @@ def around(request: HttpRequest) -> dict[str, Any]:
 
 
 def menu(request: HttpRequest) -> list[tuple[str, str, bool]]:
-    """Return label, URL, and whether the current page belongs to the entry."""
+    """Return the label and URL of each entry, and whether the current page belongs to the entry."""
     name = str(request.resolver_match.url_name) if request.resolver_match else ""
     return [(word, reverse(url), name.startswith(parts)) for word, url, parts in MENU]

@@ -1,4 +1,4 @@
-"""One page of a document: its image, the fields on it, and its text."""
+"""One page of a document: image, fields and text."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ MOST_CHUNKS = 40
 @dataclass(frozen=True)
 class DocumentPage:
     number: int
-    # None: not known yet.
+    # Number of the last page; None if not known yet.
     last: int | None
     # URL of the page image; empty for documents without images.
     picture: str
@@ -38,7 +38,7 @@ class DocumentPage:
 
 
 def page_of(request: HttpRequest, document: Document, lines: Sequence[Line]) -> DocumentPage:
-    """Return the requested page. The number is limited to the pages that exist."""
+    """Return the requested page, or the nearest existing one."""
     requested = lists.number(request.GET.get("page")) or 1
     number = max(1, min(requested, document.pages or 1))
     why_not = previews.failure_reason(document, number) if (has_looks := previews.can_draw(document)) else ""

@@ -1,5 +1,5 @@
-"""Groups failures by cause: see `console/causes.py`. Only the latest failures are read, so that a page costs the same
-however many runs there are; "all" on the page means all of these.
+"""Groups failures into families by cause: see `console/causes.py`. Only the latest failures are read, so that a page
+costs the same however many runs there are. On the page, "all" means all failures that were read.
 """
 
 from collections import Counter
@@ -23,17 +23,18 @@ from runs.models import Run
 from work import clock
 from workspaces.models import User
 
-# Runs and failed builds that are read, and how many of the latest builds are searched for failed ones.
+# The number of failed runs and of failed builds that are read, and how many of the latest builds are searched for
+# failed ones.
 MOST_RUNS, MOST_BUILDS, LAST_BUILDS = 1000, 200, 2000
 HOUR = timedelta(hours=1)
-# A family is rising with at least so many failures in the last hour (fewer may be chance), and so many times the
-# earlier rate.
+# A family is rising if it had at least LEAST_RISING failures in the last hour (fewer may be chance), which is also at
+# least TIMES its earlier hourly rate.
 LEAST_RISING, TIMES = 3, 2.0
 MOST_EXAMPLES = 3
 
 
 class Failure(NamedTuple):
-    """The columns of a failed run or build that a family needs."""
+    """Those columns of a failed run or build that a family needs."""
 
     kind: str
     id: int
@@ -53,15 +54,15 @@ class Family:
     key: str
     kind: str
     failure_type: str
-    # The part of the message that all failures share.
+    # The normalised message, which all failures of the family share.
     cause: str
     # Newest first.
     failures: Sequence[Failure]
-    # Name, ID and number of failures of each configuration, most failures first.
+    # Name, ID and number of failures of each configuration; the one with most failures first.
     configurations: Sequence[tuple[str, int, int]]
     notes: Sequence[FailureNote]
     now: datetime
-    # The start of the period that was searched; the earlier rate is measured from then until the last hour.
+    # The start of the searched period. The earlier rate covers the time from here until one hour ago.
     since: datetime
 
     @property
@@ -103,7 +104,7 @@ class Family:
 
     @property
     def hourly_before(self) -> float:
-        """Return the average number per hour before the last hour."""
+        """Return the average number of failures per hour before the last hour."""
         hours = max(1.0, (self.now - HOUR - self.since) / HOUR)
         return (self.count - self.in_the_last_hour) / hours
 
@@ -114,12 +115,12 @@ class Family:
 
 @dataclass(frozen=True)
 class Families:
-    """Families: rising ones first, then the largest ones."""
+    """All families: first the rising ones, then the others by size."""
 
     all: Sequence[Family]
     runs: int
     builds: int
-    # Whether there are more failures than were read.
+    # Whether more runs have failed than were read.
     is_cut: bool
 
     @property
@@ -131,7 +132,7 @@ class Families:
 
 
 def families_of(user: User, filters: RunFilter | None = None) -> Families:
-    """Return the families that this user may see. With filters, only runs are included."""
+    """Return the families that this user may see. With filters, which builds don't have, they contain only runs."""
     filters = filters or RunFilter()
     runs = _failed_runs(user, filters)
     builds = _failed_builds(user) if filters == RunFilter() else []
@@ -174,7 +175,7 @@ def _failed_runs(user: User, filters: RunFilter) -> list[Failure]:
 
 def _failed_builds(user: User) -> list[Failure]:
     columns = ("pk", "failure_type", "text", "finished_at", "configuration_id", "configuration__workspace_id")
-    # There is no index on failed builds, so only the latest builds are searched.
+    # Search only the latest builds, because failed builds have no index.
     last = Build.objects.order_by("-pk").values_list("pk", flat=True)[LAST_BUILDS : LAST_BUILDS + 1].first()
     builds: Any = Build.objects.for_user(user).filter(status=Build.Status.FAILED, pk__gt=last or 0).order_by("-pk")
     rows = builds.annotate(text=Left("error_message", MOST_READ)).values_list(*columns)[:MOST_BUILDS]

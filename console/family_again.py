@@ -1,4 +1,4 @@
-"""Runs all failures of a family again: first a preview, then the action with an outcome for each run."""
+"""Runs all failed runs of a family again: first a preview, then the action, which has an outcome for each run."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -22,8 +22,8 @@ def preview_again(person: AbstractUser, family: Family) -> Preview:
 
 
 def run_again_once(person: AbstractUser, family: Family, key: str, until: int) -> list[RowResult]:
-    """Run the failures up to this ID again. The outcomes are stored under the key; a second request with the same key
-    does nothing and returns an empty list.
+    """Run the family's failed runs with IDs up to `until` again, and store the outcomes under the key. A second request
+    with the same key does nothing and returns an empty list.
     """
     results: list[RowResult] = []
     if not once.begin(person, key):
@@ -32,7 +32,7 @@ def run_again_once(person: AbstractUser, family: Family, key: str, until: int) -
     try:
         apply(runs, RUN_EACH_AGAIN, _is_theirs(person), results, actor=person.get_username(), reason="")
     finally:
-        # Also after an error: what was done before the error stays done.
+        # Store the outcomes even after an error, because the runs that were started before it are not undone.
         rows = storable_rows(results, lambda run: reverse("console:run", args=[run.pk]))
         once.keep(person, key, {"family": family.key, "cause": family.cause, "rows": rows})
     return results
@@ -43,7 +43,7 @@ def _runs(family: Family) -> Any:
     same: Any = Run.objects.annotate(now=OUTCOME, backwards=BACKWARDS).filter(
         input_document=OuterRef("input_document_id"), configuration=OuterRef("configuration_id")
     )
-    # Filter with the expressions of the index. Any later run counts, whatever its outcome.
+    # Any later run counts, whatever its outcome. The query uses the expressions of the index.
     newer = same.filter(now__in=Run.OUTCOMES, backwards__lt=OuterRef("backwards"))
     return runs.annotate(backwards=BACKWARDS).annotate(has_newer=Exists(newer))
 
@@ -52,7 +52,7 @@ def _run_again(run: Any, *, actor: str) -> Outcome | OperationResult:
     return Outcome.HAS_NEWER if run.has_newer else RUN_AGAIN.do(run, actor=actor)
 
 
-# Run each document once: if there is a newer run of the same configuration, the document was already run again.
+# Run each document only once: a newer run of the same configuration means that the document was already run again.
 RUN_EACH_AGAIN = replace(
     RUN_AGAIN, do=_run_again, predict=lambda run: Outcome.HAS_NEWER if run.has_newer else RUN_AGAIN.predict(run)
 )

@@ -1,5 +1,5 @@
-"""The fields that a run found, as its page shows them: a short value in the table, the full value below it, and the
-box on the page image.
+"""The fields that a run reported, as its page shows them: a short value in the table, the full value below the table,
+and the box on the page image.
 """
 
 import json
@@ -18,7 +18,7 @@ from runs.models import Run, RunField
 
 SHORT = 300
 MOST_WHOLE = 10_000
-# There may be a hundred fields on a page, so long values are not indented.
+# Longer values are not indented, because there may be a hundred fields on a page.
 MOST_INDENTED = 20_000
 
 
@@ -39,20 +39,20 @@ class Finding:
 
     @property
     def label(self) -> str:
-        """Label of the box for screen readers."""
+        """Return the label of the box for screen readers."""
         return f"{self.name}: {self.short[: boxes.LONG]}"
 
 
 @dataclass(frozen=True)
 class Sheet:
-    """A page of the document with the boxes of the fields on it."""
+    """One page of the document, on which the boxes of the page's fields are drawn."""
 
     number: int
     pages: Sequence[int]
     picture: str
     why_not: str
     lines: Sequence[Finding]
-    # Whether the user chose this page, which is then shown at once.
+    # Whether the user chose this page. If so, the sheet is open when the page loads.
     is_chosen: bool
 
 
@@ -64,7 +64,9 @@ def findings_of(fields: Sequence[RunField]) -> list[Finding]:
 
 
 def sheet_of(request: HttpRequest, run: Run, findings: Sequence[Finding]) -> Sheet | None:
-    """Return None if no field has a box, or if the document has no page images."""
+    """Return the chosen page or, by default, the first page with boxes. Return None if no field has a box, or if the
+    document has no page images.
+    """
     pages = sorted({each.page for each in findings if each.page and each.box})
     document = run.input_document
     if not pages or not (document.purged_at or previews.can_draw(document)):

@@ -21,7 +21,7 @@ def moment(value: datetime) -> str:
 
 
 def length(seconds: float) -> str:
-    """Format a duration: below ten seconds with fractions, above that with at most two units."""
+    """Format a duration: with fractions if it is below ten seconds, otherwise with at most two units."""
     if seconds < 0:
         return "0 s"
     if seconds < 1:
@@ -52,22 +52,22 @@ def since(value: datetime) -> str:
 
 
 def after(result: str, reason: str) -> str:
-    """Add the message of an error to what it led to. The message may be a sentence or the rest of one."""
+    """Join a result and its reason, which may be a sentence or the rest of one."""
     return sentence(f"{result}{'. ' if reason[:1].isupper() else ': '}{reason}")
 
 
 def sentence(text: str) -> str:
-    """Add the full stop if the text has none."""
+    """Add a full stop unless the text ends with punctuation."""
     return text if text.endswith((".", "!", "?")) else f"{text}."
 
 
 def seconds_of(work: Work) -> float:
-    """Return the seconds from the start to the end, or until now; 0 if it has not started."""
+    """Return the seconds from the start of the work to its end, or until now; 0 if it has not started."""
     return ((work.finished_at or clock.now()) - work.started_at).total_seconds() if work.started_at else 0.0
 
 
 def of_run(run: Run) -> str:
-    """Return the rest of the sentence that starts with the status."""
+    """Return the rest of a sentence that begins with the run's status."""
     if run.status == Run.Status.QUEUED:
         return f"waiting for {since(run.created_at)}."
     reason = run.Failure(run.failure_type).label if run.failure_type else ""
@@ -75,7 +75,9 @@ def of_run(run: Run) -> str:
 
 
 def of_work(work: Any, reason: str, *, is_running: bool) -> str:
-    """Return the rest of the sentence for a run or a build that is not queued. `reason` says why it failed."""
+    """Return the rest of a sentence that begins with the status of a run or build. The work must not be queued.
+    `reason` says why it failed.
+    """
     if is_running:
         cancel = f" Cancel requested by {work.cancel_requested_by}." if work.cancel_requested_at else ""
         return f"for {length(seconds_of(work))}.{cancel}"

@@ -1,4 +1,4 @@
-"""What all pages share: access checks, rendering, and finding rows."""
+"""Everything that all pages share: access checks, rendering, and finding rows."""
 
 from collections.abc import Callable, Mapping
 from functools import wraps
@@ -27,19 +27,19 @@ LONGEST_REASON = 500
 
 
 def page(view: View) -> View:
-    """Decorate a read-only page for signed-in users."""
+    """Decorate the view of a read-only page for signed-in users."""
     return require_safe(login_required(view))
 
 
 def act(view: View) -> View:
-    """Decorate an action for signed-in users. The view must check the permission for the row."""
+    """Decorate the view of an action for signed-in users. The view must itself check the permission for the row."""
     action = login_required(view)
 
     @wraps(view)
     def answer(request: HttpRequest, *args: Any, **options: Any) -> HttpResponseBase:
         if request.method == "POST":
             return action(request, *args, **options)
-        # Opened directly or with the browser's back button, instead of by submitting the form.
+        # The user has opened the URL directly or with the back button, instead of submitting the form.
         page = render(request, "405.html", {"title": "Use the button on the page"}, status=405)
         page["Allow"] = "POST"
         return page
@@ -48,7 +48,7 @@ def act(view: View) -> View:
 
 
 def for_members(view: View) -> View:
-    """Let only members of a workspace (and superusers) see what all workspaces share."""
+    """Decorate a view of what all workspaces share, which only members of a workspace and superusers may see."""
 
     @wraps(view)
     def answer(request: HttpRequest, *args: Any, **options: Any) -> HttpResponseBase:
@@ -68,7 +68,7 @@ def show(
     live: str = "",
     status: int = 200,
 ) -> HttpResponse:
-    """Render a page. `live` is the URL of the stream that reports changes."""
+    """Render a page. `live` is the URL of the stream that reports changes to the page."""
     return render(request, template, {"title": title, "live": live, **context}, status=status)
 
 
@@ -87,8 +87,8 @@ def is_superuser(request: HttpRequest) -> bool:
 
 
 def find(request: HttpRequest, rows: Any, id: int, what: str = "") -> Any:
-    """Return a row from a manager with `for_user`. Raises Http404 also for rows of other workspaces. If the request
-    is audited, the row is recorded as its subject.
+    """Return a row that the user may see; raise Http404 for any other ID. The manager `rows` must have `for_user`. If
+    the request is audited, record the row as its subject.
     """
     row = rows.for_user(request.user).filter(pk=id).first()
     if row is None:
@@ -108,7 +108,7 @@ def must_operate(request: HttpRequest, workspace_id: int) -> None:
 
 
 def must_have(request: HttpRequest, permission: str) -> None:
-    """Require a permission for what all workspaces share, the same one as in the admin and the API."""
+    """Require a permission that applies to the whole installation. The admin and the API check the same permissions."""
     if not person_of(request).has_perm(permission):
         raise PermissionDenied(f"You need the permission {permission} to do this.")
 
@@ -118,7 +118,7 @@ def reason_of(request: HttpRequest) -> str:
 
 
 def back(request: HttpRequest, otherwise: str) -> HttpResponseRedirect:
-    """Redirect to the page that had the button, if it is on this site."""
+    """Redirect to the page that had the button, or to `otherwise` if that page is not on this site."""
     url = request.POST.get("back", "")
     is_ours = url_has_allowed_host_and_scheme(url, allowed_hosts={request.get_host()}, require_https=False)
     return HttpResponseRedirect(url if is_ours and url.startswith("/") else otherwise)
@@ -130,6 +130,6 @@ def report(request: HttpRequest, outcome: Outcome, message: str) -> None:
 
 
 def query(parameters: QueryDict, **changes: Any) -> str:
-    """Return the current query with changes; empty values are left out."""
+    """Return the current query string with changes, without empty values."""
     merged = {**parameters.dict(), **changes}
     return urlencode({name: value for name, value in merged.items() if value not in (None, "")})

@@ -1,8 +1,8 @@
-"""Checks the invariants of the database on request, and stores the results.
+"""Checks the invariants of the database when a person asks for it, and stores the results.
 
 A check reads whole tables, so it runs only when a person presses the button. Each invariant and the whole round have a
-time limit. The least recently tried ones come first, so that pressing the button again continues where the time ran
-out. Two people don't check the same invariant at once.
+time limit. The least recently tried invariants come first, so that pressing the button again continues where the time
+ran out. An invariant that another person is checking is skipped.
 """
 
 import time
@@ -21,12 +21,12 @@ from work import clock
 from work.invariants import Invariant, all_invariants
 from work.operations.commands import clean
 
-# Limit of a round, because a person waits for the response; `manage.py doctor` has no limit.
+# A round is limited because a person waits for the response. `manage.py doctor` has no limit.
 SECONDS = 20.0
 SECONDS_OF_ONE = 5.0
 MOST_OFFENDERS = 20
 LONGEST_TROUBLE = 500
-# A check that began longer ago than this must have been interrupted.
+# If a check began longer ago than this and has no result, it was interrupted.
 FORGOTTEN = timedelta(seconds=60)
 # Number of SQLite VM instructions between two checks of the time limit.
 SQLITE_STEPS = 10_000
@@ -36,7 +36,7 @@ _NEVER = datetime(1970, 1, 1, tzinfo=UTC)
 @dataclass(frozen=True)
 class Result:
     invariant: Invariant
-    # None: the invariant was never checked.
+    # None if the invariant was never checked.
     check: PromiseCheck | None
 
     @property
@@ -58,12 +58,12 @@ class Result:
 
 @dataclass(frozen=True)
 class Round:
-    """The numbers of one round of checks."""
+    """How many invariants one round of checks has checked, found broken, failed to check, and left."""
 
     checked: int
     broken: int
     failed: int
-    # Not checked, because time ran out or another user is checking them.
+    # Not tried, because time ran out or another user is checking them.
     left: int
 
     def __str__(self) -> str:
@@ -75,7 +75,7 @@ class Round:
 
 
 def all_results() -> Sequence[Result]:
-    """Return the last results of all invariants: broken ones first, then those without a result."""
+    """Return the last result of each invariant: broken invariants first, then those without a result."""
     checks = {check.name: check for check in PromiseCheck.objects.all()}
     results = [Result(invariant, checks.get(invariant.name)) for invariant in all_invariants()]
     order = ("broken", "unknown", "never", "holds")
@@ -92,7 +92,7 @@ def check_all(actor: str, seconds: float = SECONDS) -> Round:
 
 
 def _stalest_first(invariants: Iterable[Invariant]) -> list[Invariant]:
-    """Sort by the time of the last attempt, also if it failed."""
+    """Sort by the time of the last attempt, whether it failed or not."""
     tried_at = dict(PromiseCheck.objects.values_list("name", "tried_at"))
     return sorted(invariants, key=lambda invariant: tried_at.get(invariant.name) or _NEVER)
 
@@ -113,10 +113,10 @@ def _check(invariant: Invariant, actor: str, until: float) -> PromiseCheck | Non
             offenders = invariant.breaches(MOST_OFFENDERS + 1)
     except DatabaseError as error:
         trouble = clean(" ".join(str(error).split()))[:LONGEST_TROUBLE]
-        # The error messages of databases for this differ, so the time decides.
+        # Recognise a timeout by the time that has passed, because each database reports timeouts differently.
         if time.monotonic() - began >= seconds * 0.9:
             trouble = f"The check was stopped after {seconds:.0f} s. `manage.py doctor` has no time limit."
-        # The previous result stays.
+        # `checked_at` and the offenders of the previous result stay.
         result: dict[str, Any] = {"trouble": trouble}
     else:
         result = {"trouble": "", "offenders": offenders, "seconds": time.monotonic() - began}
@@ -135,8 +135,8 @@ def _postgresql(seconds: float) -> Iterator[None]:
 
 @contextmanager
 def _sqlite(seconds: float) -> Iterator[None]:
-    """Not in a transaction: ADE's transactions take the write lock at the start, which would block all other
-    writers.
+    """Limit statements without opening a transaction: on SQLite, ADE's transactions take the write lock at the start,
+    which would block all other writers.
     """
     until = time.monotonic() + seconds
     connection.ensure_connection()
@@ -157,5 +157,5 @@ def _microsoft(seconds: float) -> Iterator[None]:
         connection.connection.timeout = before
 
 
-# Limits of the time of statements, by database: a statement that takes longer raises a DatabaseError.
+# For each database, a context manager that limits the time of statements. A longer statement raises DatabaseError.
 LIMITS = {"postgresql": _postgresql, "sqlite": _sqlite, "microsoft": _microsoft}

@@ -1,4 +1,4 @@
-"""The state of scheduled jobs, for their list and their pages, in two queries however many jobs there are."""
+"""Loads the state of scheduled jobs for their list and their pages, with two queries however many jobs there are."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from schedules.jobs import Job, all_jobs
 from schedules.models import DueSlot, JobRun, ScheduledJob
 from work import clock
 
-# Schedules are checked every second, so a slot that is later than this is overdue.
+# A slot that has waited longer than this is overdue, because schedules are checked every second.
 SLACK = timedelta(minutes=1)
 
 
@@ -41,7 +41,7 @@ class Line:
 
     @property
     def overdue_since(self) -> datetime | None:
-        """Return the first slot that is past its time and was neither started nor skipped, or None."""
+        """Return the first slot whose time has passed but that was neither started nor skipped, or None."""
         if self.job is None or self.row.pk is None:
             return None
         first = firing.next_due(self.row)
@@ -68,7 +68,7 @@ def all_lines() -> Sequence[Line]:
 
 
 def line_of(name: str) -> Line | None:
-    """Return None if the job is neither declared nor stored."""
+    """Return the state of one job, or None if the job is neither declared nor stored."""
     jobs = {job.name: job for job in all_jobs() if job.name == name}
     return next(iter(_lines(ScheduledJob.objects.filter(name=name), jobs)), None)
 

@@ -1,7 +1,7 @@
-"""Loads the latest runs of a user once for all parts of a page: submitted runs, ended runs and failed runs.
+"""Loads the latest runs of a user once for all parts of a page: submitted, ended and failed runs.
 
-They are separate queries. Runs start in the order of submission, so during a backlog the newest runs are all queued;
-and failures may be few among many successes.
+Each of the three needs its own query: during a backlog, the latest submitted runs are all queued, because runs start in
+the order of submission; and few failures may be hidden among many successes.
 """
 
 from collections.abc import Collection, Sequence
@@ -28,13 +28,13 @@ MOST = 1000
 MOST_COUNTED = 50_000
 DAY = timedelta(days=1)
 FAILED = (Run.Status.FAILED, "timed_out")
-# The failures of the last hour are compared with the failures of the hours before.
+# Failures of the last hour are compared with failures of the hours before.
 HOUR = timedelta(hours=1)
 BY_END, BY_ID = ("-finished_at", "-pk"), ("-pk",)
 
 
 class Brief(NamedTuple):
-    """The columns of an ended run that a summary needs."""
+    """Those columns of an ended run that a summary needs."""
 
     pk: int
     status: str
@@ -60,10 +60,11 @@ class Brief(NamedTuple):
 @dataclass(frozen=True)
 class SubmittedRuns:
     minutes: Sequence[Minute]
-    # The period.
+    # The period that the runs cover.
     since: datetime
     until: datetime
-    # Whether there may be more runs in the period. Then `since` is the submission time of the earliest counted run.
+    # Whether there may be more runs in the last day than were counted. If so, `since` is the submission time of the
+    # earliest counted run.
     is_cut: bool
 
     @cached_property
@@ -73,12 +74,13 @@ class SubmittedRuns:
 
 @dataclass(frozen=True)
 class EndedRuns:
-    # The latest end first.
+    # Sorted by end, latest first.
     runs: Sequence[Brief]
-    # The period.
+    # The period that the runs cover.
     since: datetime
     until: datetime
-    # Whether there are more runs in the period. Then `since` is the earliest end of a loaded run.
+    # Whether more runs ended in the requested period than were loaded. If so, `since` is the earliest end of a loaded
+    # run.
     is_cut: bool
 
     @cached_property
@@ -89,28 +91,30 @@ class EndedRuns:
         return [run for run in self.runs if run.finished_at >= moment]
 
     def is_cut_after(self, moment: datetime) -> bool:
-        """Return whether more runs may have ended since this moment than were loaded."""
+        """Return whether runs that ended after this moment may be missing."""
         return self.is_cut and self.since >= moment
 
 
 @dataclass(frozen=True)
 class FailedRuns:
-    # The latest end first.
+    # Sorted by end, latest first.
     runs: Sequence[Brief]
-    # The period.
+    # The period that the runs cover.
     since: datetime
     until: datetime
 
     @property
     def recent_since(self) -> datetime:
-        """Return the start of the recent period, normally the last hour. If the failures cover hardly more than an
-        hour, there is nothing to compare with and all of them are recent.
+        """Return the start of the recent failures: one hour ago. If the failures cover less than two hours, there is
+        too little to compare with, and all of them are recent.
         """
         return self.since if self.since > self.until - 2 * HOUR else self.until - HOUR
 
 
 def submitted(person: AbstractUser, theirs: Collection[int] | None = None) -> SubmittedRuns:
-    """Count submitted runs in the database. `theirs` are the workspaces of the user; None means all."""
+    """Count the runs submitted in the last day, in the database. `theirs` are the IDs of the user's workspaces; None
+    means all.
+    """
     now = clock.now()
     minutes = counting.by_minute(person, now - DAY, MOST_COUNTED, theirs)
     if sum(minute.runs for minute in minutes) < MOST_COUNTED:
@@ -119,13 +123,13 @@ def submitted(person: AbstractUser, theirs: Collection[int] | None = None) -> Su
 
 
 def ended(person: AbstractUser, since: datetime) -> EndedRuns:
-    """Return the runs that ended since then, whenever they were submitted."""
+    """Return the runs that ended after `since`, whenever they were submitted."""
     return _ended(_briefs(listing.recently_ended(person, since, MOST + 1), BY_END), since, clock.now())
 
 
 def of_the_day(person: AbstractUser, theirs: Collection[int] | None = None) -> tuple[EndedRuns, FailedRuns]:
-    """Return the latest ended runs, and separately the failed ones, which may be missing among many successes. The
-    failures are the latest submitted ones, plus any among the latest ended runs.
+    """Return the latest ended runs, and separately the failed runs of the day, because many successes may push failures
+    out of the former. The failed runs are the most recently submitted ones, plus any among the latest ended runs.
     """
     now = clock.now()
     since = now - DAY
@@ -134,14 +138,14 @@ def of_the_day(person: AbstractUser, theirs: Collection[int] | None = None) -> t
     if connection.vendor == "postgresql":
         briefs: Sequence[Brief] = [*_briefs(*latest), *_briefs(*failed)]
     else:
-        # One query for both. On PostgreSQL the planner would read all runs for it.
+        # Load both with one query. PostgreSQL's planner would read all runs for this query.
         first, second = (rows.order_by(*order).values("pk")[: MOST + 1] for rows, order in (latest, failed))
         briefs = _briefs(Run.objects.filter(Q(pk__in=first) | Q(pk__in=second)), BY_END, 2 * (MOST + 1))
     runs = sorted({run.pk: run for run in briefs}.values(), key=lambda run: (run.finished_at, run.pk), reverse=True)
     failures = [run for run in runs if run.has_failed]
     failed_since = since
     if len(failures) > MOST:
-        # Failures that were submitted before this one are missing.
+        # More failures exist than are loaded. Any failure that was submitted before this one is missing.
         failed_since = max(since, sorted(failures, key=lambda run: run.pk, reverse=True)[MOST].finished_at)
     recent = [run for run in failures if run.finished_at >= failed_since]
     return _ended([run for run in runs if run.finished_at >= since], since, now), FailedRuns(recent, failed_since, now)
@@ -155,7 +159,8 @@ def _ended(runs: Sequence[Brief], since: datetime, now: datetime) -> EndedRuns:
 
 def _briefs(runs: Any, order: Sequence[str], most: int | None = None) -> Sequence[Brief]:
     names = {
-        # Subqueries instead of joins: SQLite might start with all documents and look up the runs of each.
+        # Use subqueries instead of joins: with joins, SQLite might start with all documents and look up the runs of
+        # each.
         "of_configuration": Configuration.objects.filter(pk=OuterRef("configuration_id")).values("name"),
         "of_document": Document.objects.filter(pk=OuterRef("input_document_id")).values("name"),
     }

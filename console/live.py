@@ -1,6 +1,6 @@
-"""Live pages: a stream reports that something has changed, and the page then reloads its parts.
+"""Live pages: a stream reports only that something has changed, and the page then reloads its changing parts.
 
-The stream contains no data, so all access checks stay with the page.
+Because the stream contains no data, the page makes all access checks.
 """
 
 import time
@@ -28,13 +28,13 @@ from work.tail import Position
 from workspaces.models import User, Workspace
 
 CHANGED = "news"
-# How often a web process checks for silent workers, who write no event; this doesn't depend on the number of streams.
+# How often a web process looks for silent workers, which write no events. All its streams share the query.
 WORKERS_SECONDS = 5.0
 ROWS: dict[str, Any] = {"run": Run.objects, "build": Build.objects, "document": Document.objects}
 
 
 class AliveWorkers:
-    """The IDs of alive workers, queried once for all streams of a process."""
+    """The IDs of alive workers, queried once for all streams of a web process."""
 
     def __init__(self) -> None:
         self._lock, self._read_at = Lock(), float("-inf")
@@ -52,14 +52,12 @@ WORKERS = AliveWorkers()
 
 
 class Ticks:
-    """A stream source that only reports that something has changed."""
+    """A stream source that reports only that something has changed."""
 
     over = ""
 
     def __init__(self, topic: Topic, user: User | None, *, with_log: bool) -> None:
-        """For the topic EVERYTHING, only changes in the workspaces of `user` are reported; None means all
-        workspaces.
-        """
+        """With the topic EVERYTHING, report only changes in the workspaces of `user`; None means in all workspaces."""
         self.topic, self.with_log = topic, with_log
         self.is_behind = False
         self._user, self._workspace_ids = user, frozenset[int]()
@@ -83,7 +81,7 @@ class Ticks:
         return _tick() if any(is_for_all or item.workspace in visible for item in items) else ""
 
     def mark(self, passed: str) -> str:
-        # Called at each heartbeat. Setting `is_behind` makes the stream call `read`, in a thread, which checks the
+        # The stream calls this at each heartbeat. `is_behind` makes it call `read` next, in a thread, which checks the
         # workers.
         self.is_behind = True
         return ""

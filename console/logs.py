@@ -1,4 +1,4 @@
-"""The log of a run or a build for pages: its last lines, or the lines that contain a text."""
+"""The log of a run or build as pages show it: the last lines, or the lines that contain a text."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from work.models import Event
 from work.operations.commands import clean
 
 LINES = 200
-# On the page of a log; the download has all lines.
+# Lines on the page of a log. The download has all lines.
 MOST_LINES = 2000
 LONGEST_LINE = 2000
 
@@ -57,13 +57,13 @@ def last_lines(kind: str, id: int, most: int = LINES) -> Log:
 
 
 def _log(events: Any, most: int) -> Log:
-    """Return the last of these events, oldest first."""
+    """Return the last `most` of these events as lines, oldest first."""
     rows = list(events.order_by("-sequence").only("sequence", "at", "message", "data")[: most + 1])
     lines = []
     for event in reversed(rows[:most]):
         data = event.data if isinstance(event.data, dict) else {}
         stream, step = str(data.get("stream", "log")), str(data.get("step") or "")
-        # Escape control characters, which a terminal would interpret if the text is pasted.
+        # Escape control characters, which a terminal would interpret if someone pastes the text.
         text = clean(event.message.expandtabs())[:LONGEST_LINE]
         lines.append(Line(event.sequence, event.at, stream, clean(step), text))
     return Log(lines, len(rows) > most)

@@ -1,4 +1,4 @@
-"""What pages remember about their users. None of it takes part in the processing of work."""
+"""Rows that only pages use; the processing of work doesn't read them."""
 
 from django.conf import settings
 from django.db import models
@@ -9,10 +9,10 @@ from workspaces.models import User, Workspace, visible_to
 
 
 class Visit(models.Model):
-    """Up to when a user has seen the news, and when they last confirmed it."""
+    """Up to which moment a user has seen the news, and when the user last confirmed this."""
 
     person = models.OneToOneField(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="visit")
-    # Everything after this is new to the user.
+    # Later news is new to the user.
     looked_until = models.DateTimeField(default=clock.now)
     last_seen_at = models.DateTimeField(default=clock.now)
 
@@ -36,7 +36,7 @@ class FailureNoteQuerySet(models.QuerySet["FailureNote"]):
 
 
 class FailureNote(models.Model):
-    """A note about failures of one cause, for the next person who meets them."""
+    """A note about failures with one cause, for the next person who meets such a failure."""
 
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="failure_notes")
     # The key of the cause: see `console/causes.py`.
@@ -67,19 +67,19 @@ class FailureNote(models.Model):
 
 
 class PromiseCheck(models.Model):
-    """When a promise was last checked, and the result: see `console/invariants.py`."""
+    """The last check of an invariant, and its result: see `console/invariants.py`."""
 
     name = models.CharField(max_length=100, unique=True)
     # When the running check started; None if none is running.
     began_at = models.DateTimeField(null=True, blank=True)
     tried_at = models.DateTimeField(null=True, blank=True)
-    # The last complete check; None if there was none. The following columns belong to it.
+    # The time of the last complete check; None if there was none. The next three columns describe this check.
     checked_at = models.DateTimeField(null=True, blank=True)
     checked_by = models.CharField(max_length=200, blank=True, default="")
     seconds = models.FloatField(default=0)
-    # The first rows that break the promise, as [kind, id].
+    # The first rows that break the invariant, as [kind, id].
     offenders = models.JSONField(default=list, blank=True)
-    # Why the last attempt failed; empty if it did not.
+    # Why the last attempt failed; empty if it succeeded.
     trouble = models.TextField(blank=True, default="")
 
     class Meta:

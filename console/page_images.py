@@ -6,18 +6,18 @@ from django.http import Http404, HttpResponse
 from documents import previews
 from documents.models import Document
 
-# The image never changes, but the user's access may end.
+# The image never changes, but it is cached only briefly, because the user's access may end.
 CACHE_SECONDS = 300
 RETRY_SECONDS = 3
-# Limit for documents whose number of pages is not known yet. No document has more pages.
+# No document has more pages. This limits requests for documents whose number of pages is not known yet.
 LAST_PAGE = 20_000
 _HEADERS = {
     "Content-Security-Policy": "sandbox; default-src 'none'; frame-ancestors 'none'",
     "Cross-Origin-Resource-Policy": "same-origin",
     "X-Content-Type-Options": "nosniff",
 }
-# Served with status 200: browsers only log the errors of images in the console, where users don't see them. The page
-# explains the reason in words.
+# Shown instead of a missing image, with status 200: a browser logs errors of images only in its developer console,
+# where users don't see them. The page explains the reason in words.
 NO_PICTURE = (
     b'<svg xmlns="http://www.w3.org/2000/svg" width="1000" height="400" viewBox="0 0 1000 400">'
     b'<rect width="1000" height="400" fill="#eef1f4"/>'
@@ -36,7 +36,7 @@ def document_response(document: Document, number: int) -> HttpResponse:
 
 
 def response(stored: previews.StoredFile, number: int) -> HttpResponse:
-    """Return the image of a page. The file must be of a type that has page images."""
+    """Return the response with the image of a page. The file must have a type that can be rendered."""
     if not 1 <= number <= LAST_PAGE:
         raise Http404("No such page.")
     try:

@@ -1,4 +1,4 @@
-"""Prepares untrusted text for pages: invisible characters become visible, and JSON is indented without changing it."""
+"""Prepares untrusted text for pages: makes invisible characters visible, and indents JSON without changing it."""
 
 import json
 import re
@@ -7,7 +7,7 @@ from itertools import accumulate
 
 from documents.names import JOINERS
 
-# Each level adds two spaces to every line within it.
+# Deeper JSON is not indented, because each level adds two spaces to every line within it.
 DEEPEST = 40
 _OPENING, _CLOSING = frozenset("{["), frozenset("}]")
 _TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\],:]|[^\s"{}\[\],:]+')
@@ -15,20 +15,20 @@ _UNUSUAL = re.compile("[^\n\t -~]")
 
 
 def plain(text: str) -> str:
-    """Escape control characters, and characters that change the direction of the surrounding text."""
+    """Escape control characters and characters that change the direction of the surrounding text."""
     return _UNUSUAL.sub(_visible, text.replace("\r\n", "\n"))
 
 
 def indented(text: str, most: int) -> str | None:
-    """Return the JSON indented, cut to `most` characters plus a line; None if it is invalid or nested too deeply. The
-    text is not converted to objects and back: duplicate keys are kept, and 1.10 stays 1.10.
+    """Return the JSON indented, cut to `most` characters and a line "…"; None if it is invalid or nested too deeply.
+    The text is not converted to objects and back, so duplicate keys are kept and 1.10 stays 1.10.
     """
     tokens = _TOKEN.findall(text)
     depths = accumulate((token in _OPENING) - (token in _CLOSING) for token in tokens)
     if max(depths, default=0) > DEEPEST:
         return None
     try:
-        # Numbers may have any length, so they are not converted.
+        # Keep numbers as text, because they may have any length.
         json.loads(text, parse_int=str, parse_float=str)
     except (ValueError, RecursionError):
         return None
@@ -55,7 +55,7 @@ def _visible(match: re.Match[str]) -> str:
 
 
 def _space(before: str, token: str, depth: int) -> str:
-    """Return what separates two tokens."""
+    """Return the space or line break between two tokens."""
     if before == ":":
         return " "
     is_empty = before in _OPENING and token in _CLOSING

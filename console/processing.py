@@ -1,4 +1,4 @@
-"""The progress of a document: its last processing job and the stages of that."""
+"""The progress of a document: its last processing job and the job's stages."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,7 +10,8 @@ from documents.retention import purged_on
 
 MOST_STAGES = 40
 LONGEST_LOG = 4000
-# Stages that are running or failed are shown first if there are too many; the displayed order is the order of the work.
+# If there are too many stages to show, those with these statuses are chosen first. The shown stages are in the order of
+# the work.
 _FIRST = (Stage.Status.ERROR, Stage.Status.RUNNING)
 
 
@@ -27,7 +28,7 @@ class Processing:
 
     @property
     def error_log(self) -> str:
-        """Return the end of the log, because the last attempt is the most relevant."""
+        """Return only the end of the log, because the last attempt is the most relevant one."""
         return self.job.error_log[-LONGEST_LOG:].strip()
 
 
@@ -43,7 +44,7 @@ def processing_of(document: Document) -> Processing | None:
 
 
 def in_words(document: Document, processing: Processing | None) -> str:
-    """Return the rest of the sentence that starts with the status."""
+    """Return the rest of a sentence that begins with the document's status."""
     if document.purged_at:
         return f"and {purged_on(document)}. Only this row and its history remain."
     if document.status == Document.Status.PROCESSING:

@@ -1,4 +1,4 @@
-"""Counts waiting and running work of each kind, at a cost that does not grow with the amount of work."""
+"""Counts waiting and running work of each kind. The cost does not grow with the amount of work."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -11,8 +11,8 @@ from work.why import LiveWorkers
 from work.work_types import WorkType, all_work_types
 
 MOST_COUNTED = 1000
-# For each kind: the column since when a row waits, and the order of an index that contains just the waiting rows,
-# oldest first if possible.
+# For each kind: the column with the time since which a row waits, and the order of an index that contains only waiting
+# rows. If possible, this order is oldest first.
 _IN_LINE: dict[str, tuple[str, tuple[str, ...]]] = {
     "run": ("created_at", ("input_document_id", "created_at", "pk")),
     "build": ("queued_at", ("queued_at", "pk")),
@@ -26,11 +26,11 @@ class Queue:
     kind: str
     name: str
     waiting: int
-    # Whether more are waiting than were counted; `oldest_since` is then the oldest of those counted.
+    # Whether more rows wait than were counted. If so, `oldest_since` is the oldest time among the counted rows.
     is_over: bool
     oldest_since: datetime | None
     running: int
-    # Work of active workers. Other work belongs to workers that drain or are lost.
+    # Running work of active workers. The rest belongs to workers that drain or are lost.
     active: int
     # The number of threads of active workers.
     concurrency: int

@@ -1,4 +1,4 @@
-"""Sign-in pages for all members, because the sign-in of the admin accepts only staff."""
+"""Pages for signing in and changing the password. The admin's own sign-in page accepts only staff."""
 
 from typing import Any
 
@@ -18,7 +18,9 @@ class SignIn(LoginView):
 
 
 class OwnPasswordForm(PasswordChangeForm):
-    """Counts a wrong old password as a failed sign-in, so that it cannot be guessed with a stolen session."""
+    """Counts a wrong old password as a failed sign-in, so that the holder of a stolen session cannot guess the
+    password.
+    """
 
     def __init__(self, user: User, *args: Any, request: HttpRequest, **options: Any) -> None:
         super().__init__(user, *args, **options)
@@ -32,7 +34,7 @@ class OwnPasswordForm(PasswordChangeForm):
 
 
 class ChangePassword(PasswordChangeView):
-    """Change the password. This ends all other sessions of the user, because a session contains a hash of the
+    """Changes the password. This ends all other sessions of the user, because a session contains a hash of the
     password.
     """
 

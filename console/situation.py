@@ -1,7 +1,7 @@
-"""The current state for one user: everything that the dashboard shows, queried once.
+"""The current state as one user may see it: everything that the dashboard shows, queried once.
 
-Members see what all workspaces share; runs and builds only of their workspaces. Every query is bounded, and a
-number that reaches its bound is shown as "over" it.
+Members see what all workspaces share, but only the runs and builds of their own workspaces. Every query is bounded, and
+a number above its bound is shown as "over" the bound.
 """
 
 import shutil
@@ -28,9 +28,10 @@ from work import clock
 from workspaces.models import Workspace
 
 MOST_QUEUED, MOST_RUNNING, MOST_BUILDS, MOST_FEEDS = 10_000, 200, 200, 100
-# Longer waits need attention.
+# A run that waits longer than this needs attention.
 LONG_WAIT = timedelta(minutes=10)
-# The same as in `manage.py doctor`. A server may be away for a weekend.
+# A feed that is silent for longer than this needs attention, as in `manage.py doctor`. Its server may be away for a
+# weekend.
 SILENCE = timedelta(days=3)
 SOON = timedelta(minutes=5)
 
@@ -38,7 +39,7 @@ SOON = timedelta(minutes=5)
 @dataclass(frozen=True)
 class Person:
     user: AbstractUser
-    # IDs of the user's workspaces; None means all.
+    # The IDs of the user's workspaces; None means all workspaces.
     workspace_ids: frozenset[int] | None
     may_change_queue: bool
 
@@ -52,11 +53,11 @@ class Person:
 
 @dataclass(frozen=True)
 class Waiting:
-    """The queued runs of all workspaces, counted up to a bound."""
+    """How many runs of all workspaces are queued, counted up to a bound."""
 
     number: int
     since: datetime | None
-    # The number of runs with a long wait, and the ID of the first one that the user may see.
+    # How many runs have waited for long, and the ID of the first such run that the user may see.
     long: int
     oldest: int | None
 
@@ -67,7 +68,7 @@ class Waiting:
 
 @dataclass(frozen=True)
 class Throughput:
-    # If not all runs were loaded, the numbers cover only the loaded ones.
+    # Runs that ended in the last hour, and in the time SOON. With `is_…_cut`, the number counts only the loaded runs.
     hour: int
     is_hour_cut: bool
     soon: int
@@ -82,7 +83,7 @@ class Situation:
     person: Person
     queue: Queue | None
     waiting: Waiting
-    # The runs of all workspaces, longest-running first.
+    # The running runs of all workspaces, longest-running first.
     running: Sequence[Run]
     workers: Workers
     submitted: SubmittedRuns

@@ -1,6 +1,6 @@
-"""The slots of the last day for all jobs at once. The ledger has the slots of one job, with their reasons.
+"""The slots of all jobs in the last day. The ledger shows the slots of one job, with reasons.
 
-The result is the same as in `schedules/ledger.py`, but needs only two queries, and a third if a slot has not run.
+The states are the same as in `schedules/ledger.py`, but need only two queries, and a third if a slot has not run.
 Nothing is stored or changed.
 """
 
@@ -24,7 +24,7 @@ from work.models import Event
 
 DAY = timedelta(days=1)
 INSTANT = timedelta(microseconds=1)
-# Job runs of all jobs, and decision events of one job.
+# Limits for the job runs of all jobs, and for the events of each job among which decisions are looked for.
 MOST_ROWS, MOST_EVENTS = 5000, 200
 NOT_RUN = frozenset({State.MISSED, State.MISFIRED})
 WRONG = frozenset({State.FAILED, State.ABANDONED, *NOT_RUN})
@@ -35,7 +35,7 @@ class JobSlots:
     """The slots of one job, oldest first, up to the end of today."""
 
     job: Job
-    # None: no worker has stored the job yet.
+    # None if no worker has stored the job yet.
     row: ScheduledJob | None
     slots: Sequence[tuple[datetime, State]]
     today: datetime
@@ -63,7 +63,7 @@ class JobSlots:
 
     @property
     def hours(self) -> Sequence[Sequence[State]]:
-        """Return the states of the slots for each hour of today."""
+        """Return the states of today's slots, grouped by hour."""
         hours: list[list[State]] = [[] for _ in range(24)]
         for slot, state in self.of_today:
             hours[slot.hour].append(state)
@@ -76,22 +76,23 @@ class JobSlots:
 
     @cached_property
     def failures(self) -> Sequence[tuple[datetime, State]]:
-        """Return the slots that went wrong since the last success."""
+        """Return the slots that have gone wrong since the last success."""
         successes = [slot for slot, state in self.slots if state == State.SUCCEEDED]
         since = successes[-1] if successes else datetime.min.replace(tzinfo=UTC)
         return [(slot, state) for slot, state in self.slots if slot > since and state in WRONG]
 
     def open_slots(self, now: datetime) -> list[datetime]:
-        """Return the past slots without a row. A decision on them may be recorded as an event."""
+        """Return the past slots without a job run. Events may record a decision on them."""
         return [slot for slot, state in self.slots if state in (State.MISSED, State.EXPECTED) and slot <= now]
 
 
 def of_all() -> Sequence[JobSlots]:
-    """Return all jobs in the order of their declaration."""
+    """Return the slots of all declared jobs, in the order of declaration."""
     now = clock.now()
     rows = {row.name: row for row in ScheduledJob.objects.filter(retired_at__isnull=True)}
     job_runs: dict[str, list[JobRun]] = {}
-    # The start has an index, and no slot runs before its time.
+    # Filter by the start, which has an index: no slot starts before its time, so the slots of the last day are
+    # included.
     for job_run in JobRun.objects.filter(started_at__gte=now - DAY).order_by("-started_at")[:MOST_ROWS]:
         job_runs.setdefault(job_run.job_name, []).append(job_run)
     every = [_of(job, rows.get(job.name), job_runs.get(job.name, []), now) for job in all_jobs()]
@@ -105,7 +106,7 @@ def _of(job: Job, row: ScheduledJob | None, job_runs: Sequence[JobRun], now: dat
     if row:
         first = max(now - DAY, row.created_at)
         days = (_slots_of_day(row.cron, row.time_zone, day) for day in (today - DAY, today))
-        # `_with` corrects the state later if a decision was recorded.
+        # If a decision was recorded, `_with` corrects the state later.
         states = {
             slot: State.EXPECTED if slot > now or now - slot <= job.misfire_grace else State.MISSED
             for slots in days
@@ -120,12 +121,12 @@ def _of(job: Job, row: ScheduledJob | None, job_runs: Sequence[JobRun], now: dat
 
 @lru_cache(maxsize=500)
 def _slots_of_day(times: str, time_zone: str, day: datetime) -> Sequence[datetime]:
-    # Finding a slot takes about 0.1 ms, so this is cached for each process and day.
+    # Cached in each process, because finding a slot takes about 0.1 ms.
     return tuple(cron.slots_between(times, time_zone, day - INSTANT, day + DAY - INSTANT))
 
 
 def _decisions(rows: Sequence[ScheduledJob], now: datetime) -> Mapping[int, Sequence[Event]]:
-    """Return the latest decisions on these jobs. They are found by sequence because older ones don't matter today."""
+    """Return the decisions on slots of these jobs in the last day. Only the latest events of each job are searched."""
     if not rows:
         return {}
     of_each = (Q(subject_id=row.pk, sequence__gt=row.last_sequence - MOST_EVENTS) for row in rows)
@@ -142,7 +143,7 @@ def _with(job_slots: JobSlots, events: Sequence[Event], now: datetime) -> JobSlo
     slots, past = dict(job_slots.slots), job_slots.open_slots(now)
     for event in events:
         if event.kind == history.REDECLARED:
-            # Earlier slots belong to the previous schedule.
+            # Slots before this event belong to the previous schedule.
             for slot in past[: bisect_right(past, event.at)]:
                 slots.pop(slot, None)
             continue

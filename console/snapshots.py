@@ -1,4 +1,4 @@
-"""Compares the packages of two builds, file by file and line by line."""
+"""Compares the configuration packages of two builds, file by file and line by line."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -8,9 +8,9 @@ from typing import Any
 
 from work.operations.commands import clean
 
-# Comparing takes time that grows with the square of the lines.
+# The number of compared lines is limited, because the time grows with its square.
 MOST_COMPARED = 2000
-# For all files together.
+# Lines of differences for all files together.
 MOST_LINES = 400
 MOST_TEXTS = 50
 LONGEST_LINE = 500
@@ -34,12 +34,12 @@ class Line:
 
 @dataclass(frozen=True)
 class Text:
-    """A file that differs."""
+    """A file that differs between the two packages."""
 
     path: str
     change: str
     lines: Sequence[Line]
-    # Why lines are missing, if some are.
+    # Why lines are missing, if any are.
     note: str = ""
 
 
@@ -47,7 +47,7 @@ class Text:
 class Difference:
     settings: Sequence[Setting]
     texts: Sequence[Text]
-    # Number of further files that differ.
+    # How many more files differ.
     left_out: int
 
     @property
@@ -74,7 +74,7 @@ def difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> Differenc
             texts.append(Text(path, change, (), note))
             continue
         effort -= number
-        # Without the two header lines of the diff.
+        # Skip the two header lines of the diff.
         diff = islice(unified_diff(old_lines, new_lines, n=2, lineterm=""), 2, 2 + room + 1)
         lines = [Line(_TONES.get(line[0], "same"), clean(line.expandtabs(4)[:LONGEST_LINE])) for line in diff]
         note = "" if lines else "Only the line endings differ."
@@ -86,7 +86,7 @@ def difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> Differenc
 
 
 def _texts(snapshot: Mapping[str, Any]) -> dict[str, str]:
-    """Return the files of a package, with its requirements as one more file."""
+    """Return the files of a package, with the requirements as one more file."""
     requirements = str(snapshot.get("requirements") or "")
     files = {str(path): str(text) for path, text in (snapshot.get("files") or {}).items()}
     return files | ({REQUIREMENTS: requirements} if requirements else {})

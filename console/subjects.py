@@ -1,4 +1,4 @@
-"""Rows that events and workers refer to by kind and ID: which of them a user may know, and which page shows each."""
+"""For rows that events and workers name by kind and ID: finds which a user may know about, and the page of each."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Set
 from contextlib import suppress
@@ -15,7 +15,7 @@ from console.frame import is_superuser
 from documents.models import DocumentProcessingJob, Stage
 from schedules.models import DueSlot, JobRun
 
-# Kinds that belong to no workspace; every member may know them.
+# Kinds of rows that belong to no workspace. Every member may know about these rows.
 SHARED = frozenset(
     {"job_run", "due_slot", "worker", "queue", "scheduled_job", "feed", "article", "cluster", "brief"},
 )
@@ -32,9 +32,9 @@ _PAGES = {
 @dataclass(frozen=True)
 class Named:
     kind: str
-    # None: the row belongs to a workspace that the user can't see.
+    # None if the user may not know about the row.
     id: int | None
-    # Empty if no page shows the row.
+    # The page that shows the row; empty if there is none.
     url: str = ""
 
     def __str__(self) -> str:
@@ -42,8 +42,8 @@ class Named:
 
 
 def named(request: HttpRequest, subjects: Iterable[Subject]) -> Mapping[Subject, Named]:
-    """Return the names of rows. Costs one query per kind, and one more for each kind that is shown on the page of
-    another.
+    """Return names and links for rows. Costs one query per kind, and another query for each kind whose rows are shown
+    on the page of another row.
     """
     wanted = set(subjects)
     known = known_to(request, wanted)
@@ -55,12 +55,14 @@ def named(request: HttpRequest, subjects: Iterable[Subject]) -> Mapping[Subject,
 
 
 def known_to(request: HttpRequest, subjects: Set[Subject]) -> Set[Subject]:
-    """Return the rows that the user may know. The caller must have checked that the user is a member of a workspace."""
+    """Return the rows that the user may know about. The caller must have checked that the user is a member of a
+    workspace.
+    """
     return subjects if is_superuser(request) else visible(request.user, subjects, SHARED)
 
 
 def url_of_job(name: str) -> str:
-    """Return the URL of a job, or "" if the name can't be in a URL because it is none of ours."""
+    """Return the URL of a job's page, or "" if the name does not fit into a URL and so is not a job of ours."""
     with suppress(NoReverseMatch):
         return reverse("console:job", args=[name])
     return ""
@@ -79,7 +81,7 @@ def _url_of_document(id: int) -> str:
     return reverse("console:document", args=[id])
 
 
-# Kinds without a page of their own: the column that leads to another row, and the page of that row.
+# Kinds whose rows have no page of their own: the column that leads to another row, and the URL of that row's page.
 _ON_OTHERS: dict[str, tuple[Any, str, Callable[[Any], str]]] = {
     "job": (DocumentProcessingJob, "document_id", _url_of_document),
     "stage": (Stage, "job__document_id", _url_of_document),

@@ -1,4 +1,4 @@
-"""The timeline of a run as bars: its wait, its build, its steps and their attempts."""
+"""The timeline of a run as bars: the wait, the build, and the steps with their attempts."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from runs.models import Run
 from work import clock
 from work.models import Event
 
-# Units of the chart.
+# In units of the chart.
 WIDTH = 1000
 NARROWEST = 3
 MOST_BARS = 60
@@ -24,7 +24,6 @@ class Bar:
     tone: str
     began_at: datetime
     ended_at: datetime
-    # Shown next to the duration.
     note: str = ""
     is_open: bool = False
 
@@ -35,7 +34,7 @@ class Bar:
 
 @dataclass(frozen=True)
 class Row:
-    """A bar with its place on the scale."""
+    """A bar with its position and width on the chart."""
 
     bar: Bar
     x: float
@@ -44,12 +43,14 @@ class Row:
 
 @dataclass(frozen=True)
 class Part:
-    """Bars on one scale. Each part has its own, because a run may wait for minutes and then work for milliseconds."""
+    """Bars that share a scale. Each part has its own scale, because a run may wait for minutes and then work for
+    milliseconds.
+    """
 
     title: str
     rows: Sequence[Row]
     seconds: float
-    # Number of further bars.
+    # How many bars are not shown.
     left_out: int
 
 
@@ -58,7 +59,7 @@ def timeline_of(run: Run, events: Any) -> Sequence[Part]:
     started_at, build = run.started_at or until, run.build
     bars = [Bar("wait", "wait", run.created_at, started_at, is_open=run.status == Run.Status.QUEUED)]
     ended_at = build.finished_at
-    # The build has a bar only if the run waited for it.
+    # Show a bar for the build only if the run waited for it.
     if build.started_at and build.started_at < started_at and (ended_at is None or ended_at > run.created_at):
         tone = _BUILD_TONES.get(build.status, "off")
         began_at = max(build.started_at, run.created_at)

@@ -20,7 +20,7 @@ from console.pages import (
 
 
 class LiveKind(StringConverter):
-    """The kinds of rows that have a stream of their own."""
+    """A path converter for the kinds of rows that have streams."""
 
     regex = "|".join(live.ROWS)
 

@@ -1,7 +1,7 @@
-"""Up to when a user has seen the news.
+"""Remembers until when each user has seen the news.
 
-Users confirm this themselves: opening the page writes nothing, so news that was not read stays new. After more than a
-week, the page shows one week; a new user sees one day.
+Users confirm this themselves. Opening the page writes nothing, so unread news stays new. After more than a week, the
+page shows only the last week; a new user sees the last day.
 """
 
 from contextlib import suppress
@@ -21,11 +21,11 @@ FIRST = timedelta(days=1)
 
 @dataclass(frozen=True)
 class Absence:
-    """Everything after `since` is new to the user."""
+    """The period that is new to the user, as far as the page shows it."""
 
     since: datetime
     until: datetime
-    # What the user last confirmed; None if never.
+    # The moment up to which the user last confirmed the news; None if the user never did.
     looked_until: datetime | None
 
     @property
@@ -47,8 +47,8 @@ def absence_of(person: AbstractUser) -> Absence:
 
 
 def mark_as_seen(person: AbstractUser, until: datetime) -> bool:
-    """Save that the user has seen the news up to then. Return False if they had already confirmed this or more, for
-    example in another tab.
+    """Save that the user has seen the news up to `until`. Return False if the user had already confirmed this moment or
+    a later one, for example in another tab.
     """
     now = clock.now()
     until = min(until, now)
@@ -60,7 +60,7 @@ def mark_as_seen(person: AbstractUser, until: datetime) -> bool:
 
 
 def moment_of(text: str) -> datetime | None:
-    """Parse a moment that a page sent; None if it is not valid."""
+    """Parse a moment that a page sent; return None if it is not valid."""
     with suppress(ValueError):
         moment = parse_datetime(text)
         return moment if moment and moment.tzinfo else None

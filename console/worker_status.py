@@ -1,4 +1,4 @@
-"""Which workers are alive and what they do. The IDs of other workspaces' rows are not shown."""
+"""Shows which workers are alive and what they are doing, without the IDs of rows of other workspaces."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -21,7 +21,7 @@ from work.models import Worker
 from work.work_types import all_work_types
 
 MOST = 100
-# Workers that have been silent for longer are not shown.
+# Workers that have been silent for longer than this are not shown.
 LATELY = timedelta(days=1)
 
 
@@ -37,14 +37,14 @@ class WorkerStatus:
     worker: Worker
     state: str
     is_draining: bool
-    # The number of threads.
+    # The number of worker threads.
     concurrency: int
     works: Sequence[CurrentWork]
 
 
 @dataclass(frozen=True)
 class Workers:
-    """Workers, the most recent heartbeat first."""
+    """The workers, sorted by heartbeat, most recent first."""
 
     all: Sequence[Worker]
 
@@ -57,12 +57,12 @@ class Workers:
         return [worker for worker in self.alive if worker.is_draining]
 
     def concurrency(self, kind: str) -> int:
-        """Return the number of threads of workers that accept work."""
+        """Return the number of threads for this kind, counting only workers that accept work."""
         return sum(worker.lanes.get(kind, 0) for worker in self.alive if not worker.is_draining)
 
     @property
     def gone_since(self) -> datetime | None:
-        """Return when the last worker was alive."""
+        """Return when a worker was last alive."""
         last = self.all[0] if self.all else None
         return (last.stopped_at or last.heartbeat_at) if last else None
 
@@ -71,7 +71,7 @@ class Workers:
         since = clock.now() - LATELY
         gone = [each for each in self.all if each.state == "silent" and each.heartbeat_at > since]
         names = {(each.name, each.host) for each in self.alive}
-        # A worker that was restarted is not missing.
+        # Leave out silent workers that were restarted: a worker with the same name and host is alive.
         gone = [each for each in gone if (each.name, each.host) not in names]
         return sorted(self.alive, key=lambda each: (each.name, each.pk)) + gone
 
@@ -87,7 +87,7 @@ def status_of(
     job_runs: Iterable[JobRun],
     is_mine: Callable[[Any], bool],
 ) -> Sequence[WorkerStatus]:
-    """Combine workers with their work. `runs`, `builds` and `job_runs` must be all that are running; rows that the
+    """Combine workers with their work. `runs`, `builds` and `job_runs` must contain all rows in progress. Rows that the
     user may not see are shown without details.
     """
     by_owner: dict[str | None, list[CurrentWork]] = {}
@@ -117,7 +117,7 @@ def status_of(
 
 
 def _other_work(worker: Worker) -> Iterator[CurrentWork]:
-    """Yield the work that is known only by its kind. The worker stores it in the form "stage 12"."""
+    """Yield the other work, of which only the kind is shown. The worker stores it in the form "stage 12"."""
     counts = Counter(name.rpartition(" ")[0] for name in worker.doing)
     models: dict[str, Any] = {kind.name: kind.states.model for kind in all_work_types()}
     for kind, number in sorted(counts.items()):

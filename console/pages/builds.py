@@ -1,4 +1,4 @@
-"""The list of builds, and the page of one with waiting runs, saved time and changes."""
+"""The list of builds, and the page of one build with its waiting runs, saved time and changes."""
 
 from collections import Counter
 
@@ -16,7 +16,7 @@ from work.models import Event
 from work.operations.outcomes import Outcome, sentence
 
 LATEST_EVENTS = 30
-# Events that are searched for failures.
+# Earlier failures are searched for in this many of the latest events.
 MOST_EVENTS = 100
 
 
@@ -56,7 +56,7 @@ def build(request: HttpRequest, id: int) -> HttpResponseBase:
         "served": build_details.served_by(build),
         "changes": build_details.changes_of(build),
         "failures": build_details.earlier_failures(build, latest),
-        # Without a claim there is no output yet.
+        # A build that was never claimed has no output.
         "log": last_lines(BUILD_STATES.kind, id) if build.claim_token else Log((), False),
         "events": latest[:LATEST_EVENTS],
     }
@@ -66,7 +66,7 @@ def build(request: HttpRequest, id: int) -> HttpResponseBase:
 
 @page
 def log(request: HttpRequest, id: int) -> HttpResponseBase:
-    """Show the whole output of a build, with a search, or send it as a file."""
+    """Show the output of a build on a page with a search, or send it as a file."""
     find(request, Build.objects.listed(), id, "build")
     return log_page(request, BUILD_STATES.kind, id, f"Build {id}", reverse("console:build", args=[id]))
 

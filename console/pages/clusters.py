@@ -1,4 +1,4 @@
-"""Event clusters: articles of several feeds about the same event, and the briefs that covered them."""
+"""The list of event clusters (articles of several feeds about the same event), and the page of one with its briefs."""
 
 from django.http import Http404, HttpRequest
 from django.http.response import HttpResponseBase
@@ -16,7 +16,7 @@ MOST_BRIEFS = 20
 @for_members
 def clusters(request: HttpRequest) -> HttpResponseBase:
     slice = lists.slice_of(request, EventCluster.objects.defer("centroid"))
-    # The names of the briefs that covered each event, latest first.
+    # For each cluster, the names of the briefs that covered it, latest first.
     briefs: dict[int, list[str]] = {}
     rows = Brief.objects.filter(items__cluster__in=[cluster.pk for cluster in slice.rows])
     for id, name in rows.order_by("-scheduled_for").values_list("items__cluster", "name"):
@@ -33,7 +33,6 @@ def cluster(request: HttpRequest, id: int) -> HttpResponseBase:
         raise Http404("No such event.")
     large = ("raw_article__embedding", "raw_article__original_url", "raw_article__summary")
     rows = ClusterArticle.objects.filter(cluster=id).select_related("raw_article__feed").defer(*large)
-    # The most similar articles first.
     links = list(rows.order_by("-similarity", "pk")[: MOST_ARTICLES + 1])
     context = {
         "cluster": cluster,

@@ -1,4 +1,4 @@
-"""Compares two runs of one document; the second one is chosen here."""
+"""The comparison of two runs of one document, and the page on which the user chooses the second run."""
 
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
@@ -20,7 +20,7 @@ def compare(request: HttpRequest, id: int) -> HttpResponseBase:
     other: Run = find(request, runs, other_id, "run")
     if other.input_document_id != run.input_document_id:
         return _choose(request, run, f"Run {other_id} is for a different document. Choose a run of this document.")
-    # The older run is on the left, whichever was requested first.
+    # The older run is always on the left.
     left, right = sorted((run, other), key=lambda each: each.pk)
     context = {
         "run": run,
@@ -33,7 +33,7 @@ def compare(request: HttpRequest, id: int) -> HttpResponseBase:
 
 
 def _choose(request: HttpRequest, run: Run, problem: str = "") -> HttpResponseBase:
-    # One extra row for the run itself, and one to know whether there is a next page.
+    # Load two extra rows: the run itself, which is excluded below, and one that shows whether there is a next page.
     piece = listing.PageRequest(lists.ROWS + 2, lists.starts_after(request))
     rows = listing.runs(request.user, listing.RunFilter(input_document_id=run.input_document_id), piece)
     context = {"run": run, "slice": lists.slice_of(request, rows.listed().exclude(pk=run.pk)), "problem": problem}

@@ -1,4 +1,4 @@
-"""The dashboard: what needs attention, then the overall state; and the buttons that pause and resume the run queue."""
+"""The dashboard: first the problems, then the overall state. Its actions pause and resume the run queue."""
 
 from django.contrib import messages
 from django.http import HttpRequest

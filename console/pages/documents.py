@@ -1,4 +1,4 @@
-"""The list of documents, and the page of one with its fields and their corrections."""
+"""The list of documents, and the page of one document with its fields and corrections."""
 
 from collections import Counter
 
@@ -51,11 +51,11 @@ def documents(request: HttpRequest) -> HttpResponseBase:
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def add(request: HttpRequest) -> HttpResponseBase:
-    """Add a document. As in the admin, the file is stored first, outside of a transaction."""
+    """Add a document. As in the admin, the file is stored before the transaction begins."""
     is_sent = request.method == "POST"
     if not Workspace.objects.operated_by(request.user).exists():
         if is_superuser(request):
-            # A superuser operates every workspace, so none exists.
+            # A superuser may operate every workspace, so there is none at all.
             status = 409 if is_sent else 200
             return show(request, "console/no_workspace.html", "No workspace yet", {}, status=status)
         raise PermissionDenied("You must be an operator of a workspace to add a document.")
@@ -93,7 +93,7 @@ def document(request: HttpRequest, id: int) -> HttpResponseBase:
         "events": Event.objects.about(DOCUMENT_STATES.kind, id).order_by("-sequence")[:LATEST_EVENTS],
         "longest": {"name": LONGEST_NAME, "value": LONGEST_VALUE},
     }
-    # Its stages write their own events, so the page follows everything while the document is being processed.
+    # While the document is being processed, follow all events, because its stages write events of their own.
     live = reverse("console:live") if is_processing else ""
     return show(request, "console/document.html", f"Document {id}", context, live=live)
 

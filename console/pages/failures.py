@@ -1,4 +1,4 @@
-"""Failures by cause: the list of families, and the page of one with the notes on it."""
+"""Failures by cause: the list of families, and the page of one family with its notes."""
 
 import re
 from collections import Counter
@@ -49,7 +49,7 @@ def failure(request: HttpRequest, cause: str) -> HttpResponseBase:
         "family": family,
         "all": families,
         "shown": family.failures[:MOST_SHOWN],
-        # The workspaces in which the user may write a note, with the present notes.
+        # The workspaces in which the user may write a note, each with its current note.
         "writable": [(each, notes.get(each.pk)) for each in _operated_workspaces(request, family).order_by("name")],
         "longest_note": LONGEST_NOTE,
     }
@@ -58,7 +58,7 @@ def failure(request: HttpRequest, cause: str) -> HttpResponseBase:
 
 @act
 def note(request: HttpRequest, cause: str) -> HttpResponseBase:
-    """Save the note of a workspace on a cause; an empty text removes the note."""
+    """Save a workspace's note on a cause. An empty text removes the note."""
     workspace = find(request, Workspace.objects, lists.number(request.POST.get("workspace")) or 0, "workspace")
     must_operate(request, workspace.pk)
     family = _find(families_of(request.user), cause)
@@ -96,7 +96,7 @@ def again(request: HttpRequest, cause: str) -> HttpResponseBase:
     key, until = request.POST.get("once", ""), lists.number(request.POST.get("until"))
     if not re.fullmatch("[A-Za-z0-9_-]{16,64}", key) or until is None:
         return HttpResponseRedirect(reverse("console:rehearse_failure", args=[cause]))
-    # If the action was already done, the family may have disappeared as a result.
+    # Don't look for the family if the action was already done: it may have disappeared as a result.
     if once.find(person_of(request), key) is None:
         family = _find(families_of(request.user), cause)
         _must_operate_one(request, family)
@@ -109,7 +109,7 @@ def again(request: HttpRequest, cause: str) -> HttpResponseBase:
 
 @page
 def outcome(request: HttpRequest, cause: str, key: str) -> HttpResponseBase:
-    """Show what became of each run, only to the user who requested it."""
+    """Show the outcome for each run, but only to the user who requested the action."""
     result = once.find(person_of(request), key)
     if result is None or result.get("family", cause) != cause:
         raise Http404("No such result, or you do not have access to it. Results are kept for a day.")

@@ -1,4 +1,4 @@
-"""The list of feeds, the page of one with its actions, and forms to add feeds."""
+"""The list of feeds, the page of one feed with its actions, and the forms for adding feeds."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -26,11 +26,12 @@ from work.operations.outcomes import Outcome, sentence
 # The same permissions as in the admin and the API.
 ADD, CHANGE = "feeds.add_feedsource", "feeds.change_feedsource"
 STATES = ("failing", "paused", "due")
-# Articles of one feed are counted up to this number.
+# The articles of a feed are counted only up to this number.
 MOST_COUNTED = 10_000
 LATEST_ARTICLES = 20
 LATEST_EVENTS = 30
-# Feeds of one list, because the user waits for the response. `manage.py feed import` takes longer lists.
+# Feeds per uploaded list, limited because the user waits for the response. `manage.py feed import` accepts longer
+# lists.
 MOST_AT_ONCE = 1000
 
 
@@ -91,7 +92,7 @@ def resume(request: HttpRequest, id: int) -> HttpResponseBase:
 @login_required
 @for_members
 def add(request: HttpRequest) -> HttpResponseBase:
-    """Add a feed. If it is refused, the form shows the error and keeps the input."""
+    """Add a feed. If the feed is refused, show the form again with the error and the input."""
     must_have(request, ADD)
     form = FeedForm(request.POST if request.method == "POST" else None)
     if feed := form.made(actor_of(request)):
@@ -103,7 +104,7 @@ def add(request: HttpRequest) -> HttpResponseBase:
 @act
 @for_members
 def import_feeds(request: HttpRequest) -> HttpResponseBase:
-    """Add all feeds of a list, or only show what would happen to each."""
+    """Add all feeds of an uploaded list, or only show what would happen to each feed."""
     must_have(request, ADD)
     is_preview = "rehearse" in request.POST
     try:

@@ -1,4 +1,4 @@
-"""The invariants of the database, and the results of their last checks."""
+"""The invariants of the database with the results of their last checks, and the action that checks them."""
 
 from django.contrib import messages
 from django.http import HttpRequest

@@ -1,4 +1,4 @@
-"""The list of scheduled jobs, and the page of one with its slots, its actions and why it waits."""
+"""The list of scheduled jobs, and the page of one job with its slots and actions and the reason why it waits."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -28,7 +28,7 @@ from work.operations.commands import clean
 # The same permission as in the admin and the API.
 CHANGE = "schedules.change_scheduledjob"
 LATEST_EVENTS = 100
-# How many slots a preview lists.
+# A preview lists at most this many slots.
 MOST_NAMED = 200
 
 
@@ -59,7 +59,7 @@ def job(request: HttpRequest, name: str) -> HttpResponseBase:
 @page
 @for_members
 def show_why(request: HttpRequest, name: str) -> HttpResponseBase:
-    """Show why a job waits, on a page of its own because this costs as much as the rest of the job's page."""
+    """Show why a job waits. This has its own page because it costs as much as the rest of the job's page."""
     context = {"explanation": why.explain(_line(name).row), "name": name}
     return show(request, "console/job_why.html", f"Why {name} is waiting", context, live=reverse("console:live"))
 
@@ -83,7 +83,9 @@ def job_run(request: HttpRequest, name: str, id: int) -> HttpResponseBase:
 @act
 @for_members
 def trigger(request: HttpRequest, name: str) -> HttpResponseBase:
-    """Run the job now, or a slot of its schedule, or now in place of a slot that has already run."""
+    """Run a slot of the job's schedule, or run the job now: either additionally, or in place of a slot that has already
+    run.
+    """
     job, actor = _changeable_job(request, name), actor_of(request)
     with _refusals(request, job):
         if slot := request.POST.get("slot"):

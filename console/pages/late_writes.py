@@ -1,4 +1,4 @@
-"""The list of late writes: writes that were refused because the worker had lost its claim without knowing it."""
+"""The list of late writes: writes that were refused because the worker had lost its claim without noticing."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -15,7 +15,8 @@ from work.models import Event
 from workspaces.models import Workspace
 
 LATE_WRITE_REFUSED = "LATE_WRITE_REFUSED"
-# The table of events has no workspace column, so this many events are read and filtered for one page.
+# At most this many events are read for one page and then filtered by workspace, because events have no workspace
+# column.
 MOST_READ = 1000
 
 
@@ -26,12 +27,12 @@ class LateWrite:
 
     @property
     def verb(self) -> str:
-        """The verb that the worker attempted."""
+        """Return the verb that the worker tried."""
         return str((self.event.data or {}).get("refused", "")).replace("_", " ")
 
     @property
     def row_state(self) -> str:
-        """The state of the row at that moment, which is why the write was refused."""
+        """Describe the state of the row at that moment, which is why the write was refused."""
         row = (self.event.data or {}).get("found") or {}
         owner = row.get("lease_owner")
         holder = f", held by {owner}" if owner else ""
@@ -41,7 +42,7 @@ class LateWrite:
 @dataclass(frozen=True)
 class LateWrites:
     slice: Slice
-    # How many of the events that were read this user may see.
+    # The number of events that were read and that the user may see.
     number: int
     is_cut: bool
 
@@ -55,8 +56,8 @@ def late_writes(request: HttpRequest) -> HttpResponseBase:
 
 
 def late_writes_for(request: HttpRequest) -> LateWrites:
-    """Return the newest late writes that this user may see: in their workspaces, and for members also in the
-    installation.
+    """Return the newest late writes that this user may see: in the user's workspaces and, if the user is a member of
+    any workspace, in the installation.
     """
     if not (is_superuser(request) or Workspace.objects.for_user(request.user).exists()):
         return LateWrites(Slice((), "", "", is_first=True), 0, is_cut=False)
@@ -70,7 +71,8 @@ def late_writes_for(request: HttpRequest) -> LateWrites:
     events = sorted(Event.objects.filter(pk__in=visible[: lists.ROWS]), key=lambda event: -event.pk)
     names = named(request, [(event.subject_kind, event.subject_id) for event in events])
     rows = [LateWrite(event, names[event.subject_kind, event.subject_id]) for event in events]
-    # The next page starts after the last row, or after all events read if all visible ones are shown.
+    # The next page starts after the last shown row or, if all visible rows are shown, after the last event that was
+    # read.
     last = newest[MOST_READ - 1][0] if is_cut else None
     if len(visible) > len(rows):
         last = rows[-1].event.pk

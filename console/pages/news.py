@@ -1,4 +1,4 @@
-"""Changes since the user last confirmed having seen the news."""
+"""The news: changes since the user last confirmed having seen them."""
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponseRedirect
@@ -14,7 +14,7 @@ from console.frame import act, for_members, page, person_of, show
 def news(request: HttpRequest) -> HttpResponseBase:
     person = person_of(request)
     context = {"changes": changes.changes_since(person, visits.absence_of(person)), "most": changes.MOST_SHOWN}
-    # Not live: the user confirms exactly what the page shows.
+    # This page is not live, so that the user confirms exactly the changes that it shows.
     return show(request, "console/news.html", "Since your last visit", context)
 
 

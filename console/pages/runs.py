@@ -1,4 +1,4 @@
-"""The list of runs, the page of one with what it waits for, does, found and made, and a page for each of its files."""
+"""The list of runs, the page of one run (why it waits, its progress, fields and files), and a page for each file."""
 
 from collections import Counter
 from typing import Any
@@ -24,7 +24,7 @@ from workspaces.models import Workspace
 
 MOST_SHOWN = 100
 LATEST_EVENTS = 30
-# The parameters of the list that filter by another row.
+# The parameters that filter the list by another row, with the model of that row.
 FILTERS: dict[str, Any] = {
     "workspace": Workspace,
     "configuration": Configuration,
@@ -50,7 +50,7 @@ def runs(request: HttpRequest) -> HttpResponseBase:
         "slice": lists.slice_of(request, rows.listed()),
         "outcomes": Run.OUTCOMES,
         "outcome": outcome,
-        # With their rows; None for rows that the user may not see.
+        # The name of each filter with its row, which is None if the user may not see it.
         "filters": [
             (name, FILTERS[name].objects.for_user(request.user).filter(pk=id).first())
             for name, id in ids.items()
@@ -85,7 +85,7 @@ def run(request: HttpRequest, id: int) -> HttpResponseBase:
 
 @page
 def log(request: HttpRequest, id: int) -> HttpResponseBase:
-    """Show the whole log of a run, with a search, or send it as a file."""
+    """Show the log of a run on a page with a search, or send it as a file."""
     find(request, Run.objects, id, "run")
     return log_page(request, RUN_STATES.kind, id, f"Run {id}", reverse("console:run", args=[id]))
 

@@ -1,4 +1,4 @@
-"""The list of workers, and the page of one with its heartbeat, its work and the action to drain it."""
+"""The list of workers, and the page of one worker with its heartbeat, its work and the action that drains it."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ from work.boots import WORKER_STATES
 from work.models import Event, Worker
 from work.why import LiveWorkers
 
-# The filters of the list; "" means all that have not stopped.
+# The filters of the list; "" selects all workers that have not stopped.
 STATES = ("", "alive", "silent", "stopped", "all")
 LATEST_EVENTS = 50
 
@@ -33,7 +33,7 @@ def workers(request: HttpRequest) -> HttpResponseBase:
     elif state != "all":
         rows = getattr(Worker.objects, state)()
     slice = lists.slice_of(request, rows)
-    # Usually all alive workers are on the page and need no further query.
+    # If all workers that have not stopped are on this page, the alive ones need no further query.
     is_complete = not (state or slice.newer or slice.older)
     crew = (
         LiveWorkers(tuple(worker for worker in slice.rows if worker.state == "alive"))

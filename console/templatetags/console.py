@@ -1,4 +1,6 @@
-"""Template tags: statuses as icon, word and colour; times, durations and sizes in words; untrusted text of feeds."""
+"""Template tags for statuses (icon, word and colour), for times, durations and sizes in words, and for feeds' untrusted
+text.
+"""
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
@@ -17,7 +19,7 @@ from runs.models import Run
 
 register = template.Library()
 
-# Paths of 16 by 16, drawn in the colour of the surrounding text.
+# SVG paths in a square of 16 by 16, drawn in the colour of the surrounding text.
 ICONS = {
     "good": "M3 8.5 6.5 12 13 4.5",
     "bad": "M4 4 12 12M12 4 4 12",
@@ -28,7 +30,7 @@ ICONS = {
     "late": "M8 3.5a5 5 0 1 0 0 10 5 5 0 1 0 0-10M8 6v2.8M6 1.5h4",
     "held": "M5.5 3.5v9M10.5 3.5v9",
 }
-# The look of each status word; all other words look neutral.
+# The tone of each status word; all other words look neutral.
 TONES = {
     **dict.fromkeys(("succeeded", "ready", "processed", "success", "alive", "done", "completed", "delivered"), "good"),
     **dict.fromkeys(("failed", "error", "missed", "silent", "abandoned", "skipped timeout", "broken"), "bad"),
@@ -49,7 +51,7 @@ def icon(name: str) -> SafeString:
 
 @register.simple_tag
 def state(word: Any, label: str = "") -> SafeString:
-    """Return a status. `label` replaces the shown word; `word` still decides the look."""
+    """Return a status as HTML. `label` replaces the shown word; `word` still decides icon and colour."""
     plain = formatting.plain(str(word))
     tone = TONES.get(plain, "off")
     return format_html('<span class="state is-{}">{}{}</span>', CLASSES.get(tone, tone), icon(tone), label or plain)
@@ -68,7 +70,7 @@ def tone(word: Any) -> str:
 
 @register.filter
 def ago(moment: datetime | None) -> SafeString | str:
-    """Return the time relative to now, with the exact time as tooltip and for programs."""
+    """Return the time relative to now as HTML, with the exact time as the tooltip and in machine-readable form."""
     if moment is None:
         return mark_safe('<span class="none">–</span>')
     return format_html(
@@ -94,13 +96,13 @@ def clock_time(value: datetime) -> SafeString:
 
 @register.filter
 def length_of(rows: Any) -> int:
-    """Return the number of rows, because `length` formats a duration."""
+    """Return the number of rows. Django's filter `length` is not available, because ours formats a duration."""
     return len(rows)
 
 
 @register.filter
 def took(work: Any) -> str:
-    """Return the duration from the start to the end, or until now."""
+    """Return the duration of the work until its end, or until now."""
     return formatting.length(formatting.seconds_of(work)) if work.started_at else "–"
 
 
@@ -128,7 +130,7 @@ def percent(share: float | None) -> str:
 
 @register.simple_tag(takes_context=True)
 def link_with(context: Mapping[str, Any], **changes: Any) -> str:
-    """Return a link to the first page of this list with other filters."""
+    """Return a link to the first page of the current list with changed filters."""
     return f"?{query(context['request'].GET, **{'before': None, **changes})}"
 
 
@@ -151,5 +153,5 @@ def safe_url(url: str) -> str:
 
 @register.filter
 def feed_look(state: str) -> str:
-    """Map the state of a feed to a status word that has a look of its own."""
+    """Return the status word whose look fits the state of a feed."""
     return {"ok": "done", "failing": "failed"}.get(state, state)
