@@ -37,7 +37,7 @@ log = structlog.get_logger(__name__)
 
 @dataclass
 class Record:
-    """What is known about one request so far: its user, its subject and, once written, its audit entry."""
+    """Collects what is known about a request so far: its user, its subject and, once written, its audit entry."""
 
     person: AbstractBaseUser | None
     actor: str

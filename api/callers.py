@@ -182,7 +182,7 @@ def caller_of(request: HttpRequest) -> Caller:
 
 def insider_of(request: HttpRequest, permission: str = "") -> Caller:
     """Return the caller of a path that concerns the whole installation. Raises Problem unless the caller is a member of
-    at least one workspace, which is enough for reading, and has the permission if one is given.
+    at least one workspace (which is enough for reading) and, if a permission is given, has that permission.
     """
     caller = caller_of(request)
     # A token always belongs to a member.

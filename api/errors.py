@@ -1,4 +1,4 @@
-"""Errors of the API: one shape, `{"code", "message", "details"}`, and stable codes: docs/reference/api.md."""
+"""Errors of the API. All have the shape `{"code", "message", "details"}` and a stable code: docs/reference/api.md."""
 
 import re
 from collections.abc import Mapping

@@ -133,8 +133,8 @@ def add_checks(operation: Operation) -> None:
             raise Problem("invalid_request", message, {"unknown": unknown})
         return read_values(request, path_params, response)
 
-    operation.run = run_with_name  # type: ignore[method-assign]  # ninja has no other hook before authentication
-    operation._get_values = read_checked_values  # type: ignore[method-assign, assignment]  # nor one after it
+    operation.run = run_with_name  # type: ignore[method-assign]  # ninja has no hook before authentication
+    operation._get_values = read_checked_values  # type: ignore[method-assign, assignment]  # ninja has no hook after authentication
 
 
 def serve_openly(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:

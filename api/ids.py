@@ -7,7 +7,7 @@ from pydantic import Field
 
 MOST = 2**63 - 1
 
-# For bodies and query parameters; paths use `{id:id}`.
+# The type of IDs in bodies and query parameters. Paths use `{id:id}`.
 Id = Annotated[int, Field(ge=1, le=MOST)]
 
 
@@ -27,7 +27,7 @@ register_converter(IdConverter, "id")
 
 
 class NameConverter:
-    """A path converter for names that the code defines: those of jobs, and the dates of briefs."""
+    """A path converter for names that the code defines, such as job names and the dates that name briefs."""
 
     regex = "[A-Za-z0-9_.-]{1,128}"
 

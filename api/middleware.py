@@ -38,7 +38,7 @@ def assign_request_ids(
             response[HEADER] = id
             if response.status_code >= 400:
                 # Log this here: Django would log it only after the request ID is unbound.
-                logged: Any = response  # django-stubs expects one that is not streamed
+                logged: Any = response  # django-stubs accepts no streaming response
                 log_response("%s: %s", response.reason_phrase, request.path, response=logged, request=request)
             return response
 
@@ -47,7 +47,9 @@ def assign_request_ids(
 
 @contextmanager
 def bind_request_id(given: str) -> Iterator[str]:
-    """Yield the request ID, and add it to all log lines of the block. It is `given` if that is valid, otherwise new."""
+    """Yield the request ID, and add it to all log lines of the block. The ID is `given` if that is valid, otherwise a
+    new one.
+    """
     id = given if _VALID_ID.fullmatch(given) else uuid.uuid4().hex
     with structlog.contextvars.bound_contextvars(request_id=id):
         yield id

@@ -133,8 +133,8 @@ class AuditEntry(models.Model):
     address = models.CharField(max_length=64, blank=True)
     request_id = models.CharField(max_length=64, blank=True)
     method = models.CharField(max_length=16)
-    # The API operation or the route, such as `runs.submit_run` or `admin:runs_run_changelist`; or `sign_in`,
-    # `sign_in_failed` or `sign_out`.
+    # The API operation or the route, such as `runs.submit_run` or `admin:runs_run_changelist`. For sign-ins and
+    # sign-outs: `sign_in`, `sign_in_failed` or `sign_out`.
     operation = models.CharField(max_length=200, blank=True)
     # The query string is not stored, because it may contain secrets.
     path = models.CharField(max_length=500)

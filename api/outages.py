@@ -91,7 +91,7 @@ def answer_outages(
                     if connection.connection is not None:
                         connection.connection.set_progress_handler(None, 0)
 
-    answer.process_exception = answer_to  # type: ignore[attr-defined]  # where Django looks for it
+    answer.process_exception = answer_to  # type: ignore[attr-defined]  # Django looks for it here
     return answer
 
 

@@ -1,8 +1,8 @@
 """Measure ADE against its goals: `make bench`, or `python -m benchmarks [--quick] [--only PART] [--database NAME]`.
 
-Every goal is a ratio of two measurements of the same run, taken in turn, round after round; a figure is the median of
-the rounds. Runs do nothing here: measured is what ADE does around them. The engine part (`--only engines`, or a part of
-it) runs real engines: `benchmarks/engines.py`.
+Every goal is a ratio of two things measured alternately in each round; a figure is the median of all rounds. The runs
+themselves do nothing, so that only ADE's own work is measured. The engine part (`--only engines`, or one of its parts)
+runs real engines: see `benchmarks/engines.py`.
 """
 
 import argparse
@@ -24,19 +24,20 @@ from benchmarks.databases import World
 from tools.with_postgres import SIGNALS, leave
 
 PARTS = ("drain", "history", "busy", "unready", "open", "submit", "pickup", "workers")
-# Each module is one part, with its `Sizes` and its `Bench`, in the order in which the parts are measured.
+# Each module is one part of the benchmark, with a class `Sizes` and a class `Bench`. The parts are measured in this
+# order.
 MODULES: tuple[Any, ...] = (search, reading, feeds, api, streams, console, live)
-# The database states that some parts need in addition to the plain one.
+# For each of these parts, the state in which it needs a database, in addition to the plain one.
 STATES = {"history": "history", "busy": "busy", "unready": "unready", "open": "open"}
 DRAINS = ("drain", *STATES)
-# The lowest document numbers belong to these states; drains use the documents from this offset on.
+# These states use the documents with lower numbers; drains use the documents from this number on.
 OF_STATES = 1001
-# Each way is measured for this long before the next one has its turn, so that a slow second of the disk or of other
-# programs affects all of them.
+# Each variant is measured for this long before it is the next variant's turn, so that a slow second of the disk or of
+# other programs affects all variants.
 SLICE_SECONDS = 0.25
-# The longest that a worker may take to empty the queue.
+# A worker must empty the queue within this time.
 LONGEST_DRAIN_SECONDS = 60.0
-# The longest that a worker may take to start.
+# A worker must start within this time.
 START_SECONDS = 30.0
 
 
@@ -44,7 +45,7 @@ START_SECONDS = 30.0
 class Sizes:
     rounds: int
     slices: int
-    # More runs than all slices together can finish.
+    # Must be more runs than can finish in all slices together.
     drain: int
     history: int
     backlog: int
@@ -84,7 +85,7 @@ class Bench:
             "open": self._open,
         }
         states = {STATES[part]: ways[STATES[part]] for part in self.parts if part in STATES}
-        # The lowest document numbers belong to the states above.
+        # The documents below OF_STATES belong to the states.
         documents = OF_STATES + max(self.sizes.drain, self.sizes.together * 4, self.sizes.each * 4)
         self.worlds += databases.worlds(server, directory, documents, states).values()
         self.say(f"{server.name}: ready after {time.monotonic() - began:.0f} s")
@@ -104,12 +105,12 @@ class Bench:
             if "pickup" in self.parts:
                 self._pick_up(world)
             if "workers" in self.parts:
-                # Alternate the order, so that neither variant is always measured last.
+                # Alternate the order of the two variants, so that neither is always measured last.
                 for processes, slots in ((2, 1), (1, 2))[:: 1 if number % 2 else -1]:
                     self._workers(world, processes, slots)
 
     def _drains(self) -> None:
-        """Drain all worlds in turn, slice after slice."""
+        """Drain the worlds in turn, each for one slice, and repeat."""
         drains = []
         for world in self.worlds:
             world.clear()
@@ -133,7 +134,7 @@ class Bench:
         return [actor.answer() for actor in world.actors]
 
     def _add_drain(self, server: str, name: str, answers: list[dict[str, Any]]) -> None:
-        # Two actors drain at the same time, so the seconds are averaged.
+        # Average the seconds, because the two actors drain at the same time.
         done, seconds = sum(a["number"] for a in answers), sum(a["seconds"] for a in answers) / 2
         self.samples.add(name, done / seconds)
         self.samples.add(f"{name}.processor_us", 1e6 * sum(a["processor"] for a in answers) / max(done, 1))
@@ -141,7 +142,9 @@ class Bench:
         self._count(server, "refused", sum(a["refused"] for a in answers))
 
     def _count(self, server: str, what: str, number: int) -> None:
-        """Add to one sum for all rounds: a single occurrence is already too many."""
+        """Add the number to a sum over all rounds instead of to a median, because a single occurrence is already too
+        many.
+        """
         kept = self.samples.values[f"{server}.{what}"]
         kept[:] = [sum(kept) + number]
 
@@ -168,7 +171,8 @@ class Bench:
                 world.first.call("loops.expect_listener")
                 world.second.begin("loops.listen_bare", number=self.sizes.pickups)
                 world.first.call("loops.await_listener")
-            # On SQLite a worker polls every 50 ms; a gap of that length would always hit the same phase of the poll.
+            # The gap must not match the 50 ms between a worker's polls on SQLite, or every submission would hit the
+            # same phase.
             gap = 0.02 if world.server.name == "postgres" else 0.09
             taken = world.first.call("loops.pick_up", ways=ways, number=self.sizes.pickups, gap=gap)
             if "bare" in ways:
@@ -179,11 +183,13 @@ class Bench:
             self.samples.add_moments(f"{world.server.name}.pickup.{what}", moments)
 
     def _workers(self, world: World, processes: int, slots: int) -> None:
-        """Start workers on an empty queue, submit all runs at once, and compute the duration from the rows."""
+        """Start workers on an empty queue, submit all runs at once, and compute the duration from the times in the
+        rows.
+        """
         world.clear()
         world.first.call("rows.fill_raw", number=self.sizes.drain * 2)
         world.first.call("rows.settle")
-        # Measure raw SQL before and after, under the same disk and machine load as the workers.
+        # Measure raw SQL before and after the workers, so that both have the same load of the disk and the machine.
         raw = self._both(world, "loops.drain_raw")
         workers = self._start(world, processes, slots)
         try:
@@ -253,11 +259,11 @@ def main(arguments: list[str] | None = None) -> int:
     engine_parts = [part for part in engines.PARTS if {part, "engines"} & only]
     engine_bench = engines.Bench(of_engines, engine_parts, bench.samples, _say)
     for number in SIGNALS:
-        # Leave through the exception handling, so that all child processes are stopped.
+        # Turn signals into an exception, so that all context managers stop their child processes.
         signal.signal(number, leave)
     began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="ade-bench-") as scratch:
-        os.chmod(scratch, 0o755)  # noqa: S103  # run as root, the database server is another user
+        os.chmod(scratch, 0o755)  # noqa: S103  # as root, the database server runs as another user
         with databases.servers(wanted, Path(scratch)) as servers:
             if bench.parts:
                 bench.run(servers, Path(scratch))

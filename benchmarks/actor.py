@@ -1,6 +1,7 @@
-"""One process of the benchmark: executes commands that arrive as lines of JSON, on the database of its DATABASE_URL.
+"""One process of the benchmark. It executes commands, which arrive as lines of JSON, on the database at DATABASE_URL.
 
-`benchmarks/actors.py` starts it. It stays warm between measurements, so that no measurement includes a start.
+`benchmarks/actors.py` starts it. The process stays warm between measurements, so that no measurement includes its
+start.
 """
 
 import json
@@ -12,11 +13,11 @@ import django
 
 
 def main() -> None:
-    # Nothing that prints may mix its output with the answers.
+    # Send answers through a copy of stdout, and everything that code prints to stderr, so that the two don't mix.
     answers = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)
     django.setup()
-    from benchmarks import articles, feeding, listed, lookups, loops, pages, rows, told  # noqa: PLC0415  # imports models, needs the line above
+    from benchmarks import articles, feeding, listed, lookups, loops, pages, rows, told  # noqa: PLC0415  # imports models, so Django must be set up
 
     modules = {
         module.__name__.rpartition(".")[2]: module

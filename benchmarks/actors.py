@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
-# Longer than any stop takes; a process that hangs must not hang the benchmark.
+# Longer than stopping any process takes. A process that does not stop in this time is killed, so that it can't block
+# the benchmark.
 STOP_SECONDS = 15
 
 
@@ -53,7 +54,7 @@ class Actor:
 
 
 class WorkerProcess:
-    """Run `manage.py worker` as it is deployed."""
+    """A process that runs `manage.py worker`."""
 
     def __init__(self, environment: dict[str, str], slots: str, log: Path, name: str) -> None:
         self.log = log
@@ -83,7 +84,7 @@ def environment(database_url: str, var: Path, **more: str) -> dict[str, str]:
         "ADE_LOG_LEVEL": "WARNING",
         "DEBUG": "true",
     }
-    # Drop the ADE settings of the calling shell: they would change the measurement.
+    # Drop the ADE settings of the calling shell, because they would change the measurement.
     clean = {name: value for name, value in os.environ.items() if not name.startswith("ADE_")}
     return {**clean, **own, **more}
 

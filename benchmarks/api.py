@@ -1,5 +1,5 @@
-"""The API part: a real gunicorn with two processes, one client with one connection, and a million runs. A program,
-which sees one workspace, and people, who see several or all, request lists.
+"""The API part: a real gunicorn with two processes, one client with one connection, and a million runs. Lists are
+requested by a program, which sees one workspace, and by people, who see several or all.
 """
 
 import http.client
@@ -28,11 +28,11 @@ START_SECONDS = 60.0
 PROCESSES = 2
 OUTCOMES = ("queued", "succeeded", "failed", "timed_out", "cancelled")
 STATUSES = ("queued", "running", "succeeded", "failed", "cancelled")
-# The probability that the client requests the next page: four pages on average, and sometimes many more.
+# The probability that the client requests the next page. It results in four pages on average, and sometimes many more.
 GOES_ON = 0.75
-# As set by a proxy that terminates TLS.
+# The header that a proxy sets if it terminates TLS.
 HEADERS = {"X-Forwarded-Proto": "https"}
-# Days of the month that the runs are from.
+# Ranges of days, counted from the oldest runs, to which some lists are restricted.
 SPANS = ((0, 1), (10, 11), (20, 30), (40, 41))
 
 
@@ -56,8 +56,8 @@ class Bench:
     def run(self, servers: list[Postgres | Sqlite], directory: Path) -> None:
         for server in servers:
             if not isinstance(server, Postgres):
-                # SQLite has one writer and a planner without statistics; an installation with a million runs does not
-                # use it.
+                # An installation with a million runs does not use SQLite, which has a single writer and a planner
+                # without statistics.
                 continue
             with place(server, PART, directory, WEB_CONCURRENCY=str(PROCESSES)) as here:
                 seeded = here.actor.call("listed.seed", number=self.sizes.runs)
@@ -69,7 +69,7 @@ class Bench:
         client = Client(port, {"Authorization": f"Bearer {seeded['token']}"})
         people = [Client(port, {"Cookie": f"sessionid={session}"}) for session in seeded["sessions"]]
         first, places = seeded["places"][:1], seeded["places"]
-        # By then both processes have answered and have prepared their statements.
+        # Send so many requests that both web processes have answered some and have prepared their statements.
         for path in list(_lists(seeded, first, 20, random.Random(0))):  # noqa: S311  # must be reproducible
             for each in (client, *people):
                 each.get(path)
@@ -89,7 +89,7 @@ class Bench:
 
     @contextmanager
     def _busy(self, name: str, web: int) -> Iterator[None]:
-        """Measure the processor time per request of the web processes only, independent of other load."""
+        """Measure the processor time per request of the web processes alone, which does not depend on other load."""
         before, number = _processor_seconds(web), len(self.samples.values["requests"])
         yield
         taken = sum(_processor_seconds(web).values()) - sum(before.values())
@@ -110,12 +110,14 @@ class Caller:
         self.headers = HEADERS | headers
 
     def asked(self, method: str, path: str, body: str | None = None, most: int = 299) -> tuple[float, bytes]:
-        """Return the milliseconds until the last byte, and the body; raise if the status is not in 200 to `most`."""
+        """Return the milliseconds until the last byte, and the body. Raise an error unless the status is from 200 to
+        `most`.
+        """
         began = time.perf_counter()
         try:
             answer = self._answer(method, path, body)
         except ConnectionError:
-            # The server closes connections that were idle for two seconds; any client has to reconnect.
+            # The server closes connections that have been idle for two seconds, so any client has to reconnect.
             self.connection.close()
             answer = self._answer(method, path, body)
         read = answer.read()
@@ -137,7 +139,9 @@ class Client(Caller):
         return self.timed("GET", path)
 
     def walk(self, path: str, chance: random.Random) -> Iterator[float]:
-        """Request the first page and sometimes some of the next ones; yield the milliseconds of each."""
+        """Request the first page of a list and sometimes some of the next pages; yield the milliseconds of each
+        request.
+        """
         taken, found = self.get(path)
         yield taken
         while found["next"] and chance.random() < GOES_ON:
@@ -150,7 +154,7 @@ class Client(Caller):
 
 
 def _lists(seeded: dict[str, Any], places: list[dict[str, Any]], number: int, chance: random.Random) -> Iterator[str]:
-    """Yield paths with random combinations of filters; filters by ID use rows of these workspaces."""
+    """Yield paths of lists with random combinations of filters. Filters by ID use rows of `places`."""
     since = datetime.fromisoformat(seeded["since"])
     for _ in range(number):
         asked: dict[str, Any] = {"limit": chance.choice([20, 50, 200])}

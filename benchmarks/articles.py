@@ -1,4 +1,4 @@
-"""Commands of the actor for the feeds part: fetch all feeds, as a slot of the job does."""
+"""Actor commands for the feeds part: fetch all feeds, as a slot of the job does."""
 
 import re
 import time
@@ -21,13 +21,13 @@ EMPTY = b'<rss version="2.0"><channel><title>Empty</title></channel></rss>'
 def prepare(urls: list[str]) -> None:
     for url in urls:
         lifecycle.add(url, actor=OWNER)
-    # Its reader process is warm from then on.
+    # Start the reader process now, so that it is warm when the measurement starts.
     reading.read(EMPTY, "https://benchmark.example/", "")
 
 
 def forget() -> None:
     """Reset all feeds as if they had never been fetched."""
-    # Delete in SQL, so that the rows do not count in the measured memory.
+    # Delete in SQL, because loaded rows would increase the measured memory.
     with connection.cursor() as cursor:
         cursor.execute(f"DELETE FROM {RawArticle._meta.db_table}")  # noqa: S608  # the table's own name
     FeedSource.objects.update(etag="", last_modified="")
@@ -38,7 +38,7 @@ def ask() -> dict[str, float]:
     FeedSource.objects.update(next_check_at=slot)
     claim = job_runs.claim_slot(INGESTION.name, slot, OWNER)
     assert isinstance(claim, Claim), claim
-    # No thread renews this claim.
+    # No thread renews this claim, so let it be valid for an hour.
     claim.trust(time.monotonic() + 3600)
     began = time.perf_counter()
     new = ingest(JobContext(INGESTION, slot, claim))

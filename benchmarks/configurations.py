@@ -1,6 +1,6 @@
-"""The configurations that the engines of the benchmark run: the requirements and the `main.py` of each."""
+"""The configurations that the benchmark's engines run, each with requirements and `main.py`."""
 
-# Imports nothing and does nothing, so that the measurement shows the overhead of ADE around a step.
+# A step that imports and does nothing, so that the measurement shows ADE's overhead.
 NOTHING = """
 from ade_engine import step
 
@@ -9,7 +9,7 @@ def nothing(context):
     pass
 """
 
-# The first statement of the step records the moment, by the clock that all processes of a machine share.
+# The step's first statement records the moment, by the clock that all processes of a machine share.
 STATEMENT = """
 import time
 from ade_engine import step
@@ -19,7 +19,7 @@ def statement(context):
     context.field("at", time.monotonic_ns())
 """
 
-# The document's text is a duration in seconds.
+# A step that sleeps. The document's text is the duration in seconds.
 SLEEP = """
 import time
 from ade_engine import step
@@ -29,7 +29,7 @@ def sleep(context):
     time.sleep(float(context.document.text or 0))
 """
 
-# Writes each line separately, until the number of bytes in the document's text is reached.
+# A step that prints as many bytes as the document's text says, each line with its own write.
 PRINT = """
 from ade_engine import step
 
@@ -41,7 +41,7 @@ def flood(context):
         print(LINE)
 """
 
-# The document's text is a duration in seconds, and the share of it that is spent computing.
+# A step that prints nothing. The document's text is a duration in seconds, and the share of it that is spent computing.
 SILENT = """
 import time
 from ade_engine import step
@@ -59,12 +59,12 @@ def silent(context):
 """
 
 HEAVY = ("numpy", "pypdfium2")
-# For machines without a package index: standard library modules that take long to import.
+# Standard library modules that take long to import, for machines without a package index.
 INSTEAD_OF_HEAVY = ("asyncio", "xml.dom.minidom")
 
 
 def sources(heavy: tuple[str, ...]) -> dict[str, tuple[str, str]]:
-    """Return requirements and main.py by name."""
+    """Return the requirements and `main.py` of each configuration by name."""
     requirements = "\n".join(heavy) if heavy == HEAVY else ""
     return {
         "nothing": ("", NOTHING),

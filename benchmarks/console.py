@@ -1,4 +1,4 @@
-"""The console part: every page, requested by people who see several workspaces or all, with a million runs and ten
+"""The console part: people who see several workspaces or all of them request every page, with a million runs and ten
 million events.
 """
 
@@ -14,7 +14,7 @@ from benchmarks.databases import Postgres, Sqlite
 from benchmarks.places import place
 
 PART = "console"
-# Each run was queued, started, did a step or two, printed something, and ended.
+# Events per run, as if each run was queued, started, executed a step or two, printed something, and ended.
 EVENTS_EACH = 10
 
 
@@ -51,7 +51,7 @@ class Bench:
         people = [_Browser(port, session) for session in seeded["sessions"]]
         pages = _pages(seeded)
         for path in pages.values():
-            # By then both processes have prepared their statements and templates.
+            # Send so many requests that both web processes have prepared their statements and templates.
             for person in people * 4:
                 person.get(path)
         for number in range(self.sizes.rounds):
@@ -68,7 +68,7 @@ class _Browser(Caller):
         super().__init__(port, {"Cookie": f"sessionid={session}"})
 
     def get(self, path: str) -> float:
-        """Request a page; a redirect counts as a failure."""
+        """Request a page and return the milliseconds. A redirect counts as a failure."""
         taken, _ = self.asked("GET", path, most=200)
         return taken
 

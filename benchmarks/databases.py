@@ -1,4 +1,4 @@
-"""The databases of the benchmark: one for each state, so that all of them can be measured in turn."""
+"""The databases of the benchmark: one for each state, so that all states can be measured in turn."""
 
 import contextlib
 import os
@@ -15,7 +15,7 @@ import psycopg
 from benchmarks.actors import ROOT, Actor, environment
 from tools.with_postgres import DURABLE, postgres
 
-# The migrated database without rows that others are copied from.
+# Name of the migrated database without rows, from which the others are copied.
 EMPTY = "empty"
 
 
@@ -25,10 +25,12 @@ class Server(Protocol):
     def url(self, world: str) -> str: ...
 
     def create(self, world: str) -> None:
-        """Create an empty installation. It is migrated once and then copied, which is quicker."""
+        """Create the database of an empty installation as a copy of EMPTY, which is quicker than migrating each
+        database.
+        """
 
     def copy(self, source: str, world: str) -> None:
-        """Copy a database; no process may be connected to the source."""
+        """Copy a database. No process may be connected to the source."""
 
 
 class Postgres:
@@ -93,7 +95,7 @@ class World:
         self.pipe = directory / f"{server.name}-{name}.pipe"
         if not self.pipe.exists():
             os.mkfifo(self.pipe)
-        # Keep the pipe open for longer than both sides live.
+        # Keep the pipe open even while no process has opened either side.
         self._held = os.open(self.pipe, os.O_RDWR)
         self._started: list[Actor] = []
         self.behind = 0
@@ -116,7 +118,7 @@ class World:
         )
 
     def remember(self) -> None:
-        """Protect the present runs from `clear`."""
+        """Protect the runs that exist now from `clear`."""
         self.behind = self.first.call("rows.last_run")
         self.first.call("rows.settle")
 
@@ -131,7 +133,7 @@ class World:
     def _start(self) -> Actor:
         actor = Actor(self.environment(), self.log)
         self._started.append(actor)
-        # Wait until it is ready, so that its start is not measured with the loop that needs it.
+        # Wait until the actor is ready, so that no loop is measured together with the start of its actor.
         actor.call("rows.last_run")
         return actor
 
@@ -156,7 +158,7 @@ def servers(wanted: list[str], directory: Path) -> Iterator[list["Postgres | Sql
 def worlds(
     server: "Postgres | Sqlite", directory: Path, documents: int, states: dict[str, Callable[[Actor], None]]
 ) -> dict[str, World]:
-    """Create a database for each state, all from the same empty installation."""
+    """Create the plain database, and for each state a copy that is then brought into that state."""
     server.create("plain")
     plain = World(server, "plain", directory)
     plain.first.call("rows.seed", documents=documents)

@@ -1,7 +1,7 @@
-"""The engine part: real workers, real environments and real engines, compared with the least that could do the same.
+"""The engine part: measures real workers, environments and engines against the least code that does the same work.
 
-Each worker has its own database, so that only the worker whose turn it is has work. All are copies of one database in
-which everything is built.
+Each worker has its own database, so that only the worker whose turn it is has work. All databases are copies of one in
+which the environments are already built.
 """
 
 import random
@@ -16,22 +16,22 @@ from benchmarks import configurations, processes, report, starts
 from benchmarks.actors import WorkerProcess, tail
 from benchmarks.databases import Postgres, Sqlite, World
 
-# The slots of a worker, and the threads of a bare loop.
+# The number of a worker's threads for runs, and of a bare loop's threads.
 SLOTS = 2
 MEGABYTE = 1 << 20
 START_SECONDS = 60.0
-# After this time, engines and workers have released what their last run used.
+# After this time without work, engines and workers have released the memory of their last run.
 IDLE_SECONDS = 1.0
-# After this time, a new engine and all processes that belong to it have started.
+# After this time, a new engine has started with all of its processes.
 SETTLED_SECONDS = 0.1
-# A worker starts its engines with these variables; without them, libraries would start threads on one side of the
-# comparison only.
+# A worker starts its engines with these variables, so bare loops need them too. Otherwise libraries would start threads
+# on one side of the comparison only.
 ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
-# In development Django keeps thousands of queries in memory, which would count as the worker's.
+# With DEBUG, Django keeps thousands of queries in memory, which would count as the worker's memory.
 AS_DEPLOYED = {"DJANGO_SETTINGS_MODULE": "config.settings", "DEBUG": "false", "SECRET_KEY": "of the benchmark " * 4}
 COLD_ENGINES = {"ADE_WARM_ENGINES": "false"}
 
-# The parts, and what each of them runs in addition to the configuration that does nothing.
+# For each part, the configurations that it runs in addition to "nothing".
 CONFIGURATIONS: dict[str, tuple[str, ...]] = {
     "starts": (),
     "heavy": ("heavy",),
@@ -47,19 +47,19 @@ PARTS = tuple(CONFIGURATIONS)
 class Sizes:
     rounds: int
     slices: int
-    # The runs in one slice, which take about a second.
+    # How many runs make a slice of about a second.
     warm: int
     cold: int
     heavy: int
-    # The duration of a bare loop in one slice.
+    # How long a bare loop lasts in a slice.
     seconds: float
     heavy_seconds: float
     statements: int
     cancels: int
     printed_bytes: int
-    # Queued next to a running engine: more than can finish in the meantime.
+    # How many runs are queued while one engine is busy. Must be more than can finish meanwhile.
     beside: int
-    # The number of runs between two looks at the memory.
+    # How many runs are done between two measurements of memory.
     runs: int
     imports: tuple[str, ...] = configurations.HEAVY
 
@@ -83,7 +83,7 @@ TINY = Sizes(
 
 
 class Worker:
-    """`manage.py worker` as it is deployed, with a database of its own."""
+    """A process that runs `manage.py worker` with settings as deployed, on its own database."""
 
     def __init__(self, world: World, variables: dict[str, str]) -> None:
         self.world, self.call = world, world.first.call
@@ -91,7 +91,7 @@ class Worker:
         environment = world.environment(**AS_DEPLOYED, **variables)
         self._process = WorkerProcess(environment, f"run={SLOTS}", self.log, world.name)
         self.pid = self._process.process.pid
-        # The number of runs that it has finished.
+        # How many runs this worker has finished.
         self.done = 0
 
     def wait(self) -> None:
@@ -102,20 +102,18 @@ class Worker:
             time.sleep(0.05)
 
     def drain(self, name: str, number: int) -> dict[str, float]:
-        """Have the worker finish this many runs of this configuration; return the seconds and the processor seconds
-        that it took.
-        """
+        """Have the worker finish this many runs of this configuration. Return the seconds and processor seconds."""
         before = self._processor_seconds()
         found: dict[str, float] = self.call("feeding.drain", name=name, number=number)
         after = self._processor_seconds()
-        # An engine that was replaced in the meantime takes its count with it.
+        # The time of an engine that was replaced meanwhile is lost, because its process is gone.
         used = {what: sum(now - before[what].get(pid, 0) for pid, now in of.items()) for what, of in after.items()}
         self.done += number
         return {"number": number, "seconds": found["seconds"], "processor": sum(used.values()), **used}
 
     def _processor_seconds(self) -> dict[str, dict[int, float]]:
-        """Return processor seconds by process: of the worker, of its engines with their starters and guards, and of
-        the server.
+        """Return the processor seconds of each process: the worker, its engines with their starters and guards, and the
+        server.
         """
         used = {
             "worker": {self.pid: processes.own_processor_seconds(self.pid)},
@@ -133,11 +131,11 @@ class Worker:
 class Bench:
     def __init__(self, sizes: Sizes, parts: list[str], samples: report.Samples, say: Callable[[str], None]) -> None:
         self.sizes, self.parts, self.samples, self.say = sizes, parts, samples, say
-        # The sandbox that engines run in here, as the product describes it.
+        # ADE's description of the sandbox in which engines run on this machine.
         self.sandbox = ""
 
     def run(self, servers: list[Postgres | Sqlite], directory: Path) -> None:
-        """Measure all parts on the first server, and on the second only the one that has a goal there."""
+        """Measure all parts on the first server, and only "statement", which has a goal there, on the second."""
         for n, server in enumerate(servers):
             parts = self.parts if n == 0 else [part for part in self.parts if part == "statement"]
             if parts:
@@ -148,7 +146,7 @@ class OnServer:
     def __init__(self, bench: Bench, server: Postgres | Sqlite, directory: Path) -> None:
         self.bench, self.sizes, self.server, self.directory = bench, bench.sizes, server, directory
         self.name = f"{server.name}.engines"
-        # The Python of each configuration's environment.
+        # For each configuration, the path of its environment's Python.
         self.pythons: dict[str, str] = {}
 
     def measure(self, parts: list[str]) -> None:
@@ -168,7 +166,7 @@ class OnServer:
                 "flood": lambda: self._flood(worker),
             }
             for part in [each for each in ways if each in parts]:
-                self._rounds(part, lambda _, part=part: ways[part]())  # type: ignore[misc]  # called within this iteration
+                self._rounds(part, lambda _, part=part: ways[part]())  # type: ignore[misc]  # the lambda is called in this iteration
 
     def _prepare(self, names: set[str]) -> None:
         began = time.monotonic()
@@ -182,7 +180,7 @@ class OnServer:
 
     @contextmanager
     def _workers(self, variables: dict[str, dict[str, str]], *, copied: bool = True) -> Iterator[list[Worker]]:
-        """Start a worker for each database name, with these environment variables."""
+        """Start a worker for each database name in `variables`, with the environment variables given there."""
         with ExitStack() as opened:
             workers = [Worker(self._world(name, copied), own) for name, own in variables.items()]
             for worker in workers:
@@ -206,7 +204,7 @@ class OnServer:
         self.bench.say(f"{self.name}: {part}, {self.sizes.rounds} rounds in {time.monotonic() - began:.0f} s")
 
     def _start_engines(self, warm: Worker) -> None:
-        # Engines with limits only, without bubblewrap.
+        # With "off", engines run with resource limits but without bubblewrap.
         limits_only = COLD_ENGINES | {"ADE_SANDBOX": "off"}
         with self._workers({"cold": COLD_ENGINES, "limits": limits_only}) as (cold, limits):
             for worker in (warm, cold, limits):
@@ -246,7 +244,8 @@ class OnServer:
     def _statements(self, worker: Worker) -> None:
         worker.drain("statement", 2 * SLOTS)
         ways, listener = ["ade"], worker.world.second
-        # On SQLite a worker polls every 50 ms; a gap of that length would always hit the same phase of the poll.
+        # The gap must not match the 50 ms between a worker's polls on SQLite, or every submission would hit the same
+        # phase.
         gap, number = 0.09, min(self.sizes.statements, 30)
         if self.server.name == "postgres":
             ways, gap, number = ["ade", "bare"], 0.02, self.sizes.statements
@@ -261,7 +260,7 @@ class OnServer:
             self.bench.samples.add_moments(f"{self.name}.statement.{what}", moments)
 
     def _cancels(self, worker: Worker) -> None:
-        """Cancel an engine that sleeps, as most do while they wait for something."""
+        """Cancel runs whose engine sleeps, because most engines that people cancel are waiting for something."""
         worker.drain("sleep", 2 * SLOTS)
         found = [self._cancel(worker) for _ in range(self.sizes.cancels)]
         for what in ("gone", "cancelled"):
@@ -304,7 +303,9 @@ class OnServer:
             worker.drain("nothing", min(self.sizes.warm, self.sizes.runs - worker.done))
 
     def _memory(self, worker: Worker, when: str) -> None:
-        """Measure with an engine for each slot. A few more runs than slots make sure that each slot has started one."""
+        """Measure the memory while each thread has an engine. Drain several runs per thread first, so that every thread
+        has started one.
+        """
         worker.drain("nothing", 10 * SLOTS)
         time.sleep(IDLE_SECONDS)
         tree = processes.tree(worker.pid)

@@ -1,5 +1,5 @@
-"""Commands of the actors for the engine part: create configurations, submit runs, cancel them, and read their outcome.
-Real workers execute the runs.
+"""Actor commands for the engine part: create configurations, submit runs, cancel them, and read their outcome. Real
+workers execute the runs.
 """
 
 import time
@@ -20,16 +20,18 @@ from work.processes import supervise
 from work.sql import guards
 from workspaces.models import Workspace
 
-# The polling interval for many runs, and for a single one.
+# The interval of polling while waiting for many runs, and for a single run.
 LOOK_SECONDS, CLOSE_LOOK_SECONDS = 0.05, 0.002
-# An operation that takes longer than this hangs.
+# If an operation takes longer than this, something hangs.
 PATIENCE_SECONDS = 300.0
-# An engine has reported and ended after this time; polling the database earlier would disturb the measurement.
+# Poll only after this time, when the engine has reported and ended: earlier polls would disturb the measurement.
 SETTLED_SECONDS = 0.02
 
 
 def configure(sources: dict[str, tuple[str, str]]) -> None:
-    """Create documents without extraction, which is not needed here: the step receives the document's text."""
+    """Create a configuration for each of these sources. Their steps use only a document's text, so documents need no
+    extraction.
+    """
     workspace = Workspace.objects.get()
     for name, (requirements, main) in sources.items():
         files = {"main.py": main}
@@ -37,8 +39,8 @@ def configure(sources: dict[str, tuple[str, str]]) -> None:
 
 
 def build() -> dict[str, str]:
-    """Have a worker build the configurations of `configure`; return the path of the Python of each."""
-    # The builds of `rows.seed` exist in the database only.
+    """Have a worker build the configurations of `configure`. Return the path of each environment's Python."""
+    # Skip the configurations of `rows.seed`, whose builds exist only in the database.
     wanted = Configuration.objects.exclude(name__in=["ready", "unready"])
     ids = {of.name: builds.get_or_create_build(of, actor=rows.ACTOR).id for of in wanted}
     _until(lambda: not Build.objects.filter(pk__in=ids.values()).exclude(status__in=Build.TERMINAL).exists())
@@ -50,7 +52,7 @@ def sandbox() -> str:
 
 
 def drain(name: str, number: int) -> dict[str, float]:
-    """Submit this many runs at once; return the seconds from the first start to the last finish."""
+    """Submit this many runs at once. Return the seconds from the start of the first to the finish of the last."""
     behind = rows.last_run()
     _submit(name, number)
     _until(lambda: not _live(behind))
@@ -61,7 +63,7 @@ def drain(name: str, number: int) -> dict[str, float]:
 
 
 def queue(name: str, number: int) -> int:
-    """Submit without waiting; return the ID of the last run that was there before."""
+    """Submit runs without waiting. Return the ID of the last run that existed before."""
     behind = rows.last_run()
     _submit(name, number)
     return behind
@@ -77,7 +79,9 @@ def start(name: str, text: str = "") -> int:
 
 
 def cancel(id: int) -> dict[str, int]:
-    """Return when the cancel was committed and when the row was cancelled, both by time.monotonic_ns()."""
+    """Cancel a run. Return the moments, by time.monotonic_ns(), at which the request was committed and the run was
+    cancelled.
+    """
     lifecycle.cancel(Run.objects.get(pk=id), actor=rows.ACTOR)
     committed = time.monotonic_ns()
     status = _ended(id)
@@ -87,7 +91,9 @@ def cancel(id: int) -> dict[str, int]:
 
 
 def beside(id: int, behind: int) -> dict[str, float]:
-    """Wait for the end of this run; return what it used, and the rate of the later runs that finished meanwhile."""
+    """Wait until the run `id` ends. Return the time that it used, and the rate at which runs after `behind` finished
+    meanwhile.
+    """
     _until(lambda: _status(id) != "running")
     run = Run.objects.get(pk=id)
     if run.status != "succeeded" or run.started_at is None or run.finished_at is None:
@@ -115,7 +121,7 @@ def forget_queued(behind: int) -> None:
 
 
 def pick_up(ways: list[str], number: int, gap: float) -> dict[str, list[float]]:
-    """Return milliseconds until the step, or a bare fork, has begun; each way in turn."""
+    """Return the milliseconds from a submission until the step (or a bare fork) begins, trying each way in turn."""
     of = rows.configuration("statement")
 
     def submit(document: Any) -> tuple[int, int]:
@@ -126,7 +132,7 @@ def pick_up(ways: list[str], number: int, gap: float) -> dict[str, list[float]]:
 
 
 def _submit(name: str, number: int) -> None:
-    # The first document belongs to `start`.
+    # Skip the first document, which `start` uses.
     lifecycle.submit_many(rows.configuration(name), rows.documents(number, offset=1), actor=rows.ACTOR)
 
 

@@ -1,4 +1,4 @@
-"""The feeds part: many feeds that were never fetched, and the same feeds again when nothing has changed."""
+"""The feeds part: fetches many feeds for the first time, and again when nothing has changed."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -13,7 +13,7 @@ from benchmarks.databases import Postgres, Sqlite
 from benchmarks.engines import AS_DEPLOYED
 
 PART = "feeds"
-# A round takes the median of this many repetitions.
+# A round's figure for unchanged feeds is the median of this many repetitions.
 AGAIN = 3
 
 
@@ -60,7 +60,7 @@ class Bench:
 
 
 class _News(BaseHTTPRequestHandler):
-    """Serves a feed at each path, which never changes."""
+    """Serves a feed at every path. The feeds never change."""
 
     items = 0
 
@@ -79,7 +79,7 @@ class _News(BaseHTTPRequestHandler):
 
 
 class _Server(ThreadingHTTPServer):
-    # A client that finds the backlog full only tries again after a second.
+    # Long enough for all clients, because a client that finds the backlog full tries again only after a second.
     request_queue_size = 128
 
 

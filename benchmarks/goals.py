@@ -1,11 +1,13 @@
-"""The goals of ADE. The letters refer to docs/performance.md; a line without a letter explains other lines."""
+"""The performance goals of ADE. The letters refer to docs/performance.md. A line without a letter is no goal, but
+explains other lines.
+"""
 
 from benchmarks import console
 from benchmarks.report import Goal
 
 
 def of_both(on: str, **goal: float) -> dict[str, float]:
-    """Return the goal for PostgreSQL only; on SQLite the same is measured without a goal."""
+    """Return the limits of the goal on PostgreSQL, and none on SQLite, where the figure is only reported."""
     return goal if on == "postgres" else {}
 
 
@@ -61,7 +63,7 @@ def goals_of(on: str) -> list[Goal]:
 
 
 def start_goals_of(on: str) -> list[Goal]:
-    """Return the goals for engines of runs that do nothing, compared with a loop that only starts Python."""
+    """Return the goals for starting engines, compared with a loop that only starts Python. The runs do nothing."""
     engines, floor = f"{on}.engines", f"{on}.engines.floor"
     return [
         Goal("h", f"{on}: warm engines / bare loop", f"{engines}.warm", floor, **of_both(on, at_least=1.3)),
@@ -94,7 +96,7 @@ def start_goals_of(on: str) -> list[Goal]:
 
 
 def keeping_goals_of(on: str) -> list[Goal]:
-    """Return the goals for the cost and the end of engines."""
+    """Return the goals for what running engines cost and how quickly they can be stopped."""
     engines, cancel, beside = f"{on}.engines", f"{on}.engines.cancel", f"{on}.engines.beside"
     return [
         Goal("l", f"{on}: p99 ms cancel to engine gone", f"{cancel}.gone.p99", None, **of_both(on, at_most=2000)),
@@ -144,7 +146,7 @@ def feeds_goals_of(on: str) -> list[Goal]:
 
 
 def api_goals_of(on: str) -> list[Goal]:
-    """Return the goals for one client, two web processes and a million runs."""
+    """Return the goals for the API with one client, two web processes and a million runs."""
     asked = f"{on}.api"
     return [
         Goal("v", f"{on}: p95 ms of a list of runs, any page and filter", f"{asked}.list.p95", None, at_most=30),
@@ -265,5 +267,5 @@ GOALS = [
     *live_goals_of("sqlite", 1200),
     *keeping_goals_of("postgres"),
 ]
-# If both databases are measured, these are measured on PostgreSQL only.
+# These goals are measured on SQLite only if PostgreSQL is not measured.
 ON_SQLITE_ALONE = [*start_goals_of("sqlite"), *keeping_goals_of("sqlite")]

@@ -1,4 +1,4 @@
-"""The run kind of the product, with a handler that only records when it was reached."""
+"""ADE's work type for runs, with a handler that only records the moment at which it was called."""
 
 import os
 import struct
@@ -10,7 +10,7 @@ from runs import lifecycle, work_types
 from work.claims import Claim
 from work.work_types import Handler
 
-# A pipe or a file, to which the moment of a claim is written for the process that waits for it.
+# Names a pipe or file to which the moment of each claim is written, for the process that waits for the claim.
 PIPE = "ADE_BENCHMARK_PIPE"
 MOMENT = struct.Struct("<qq")
 

@@ -1,5 +1,5 @@
-"""A million runs for lists, as in an installation that is a month old: one workspace has most of them, the failures are
-old, hardly any have timed out, and one workspace has only a few old runs.
+"""Creates a million runs for lists, as in an installation that is a month old: one workspace has most of the runs,
+another has only a few old ones, failures are old, and hardly any run has timed out.
 """
 
 from datetime import timedelta
@@ -26,15 +26,15 @@ from workspaces.models import Membership, Workspace
 
 ACTOR = "benchmark"
 WORKSPACES, CONFIGURATIONS, DOCUMENTS = 4, 3, 500
-# Out of a thousand runs, the numbers below the first share go to the first workspace, those up to the second share to
-# the second one. The last workspace has only a few of the oldest runs.
+# Runs are numbered modulo a thousand: numbers below the first share go to the first workspace, those below the second
+# share to the second. The last workspace has only a few of the oldest runs.
 SHARE_OF_FIRST, SHARE_OF_SECOND = 900, 980
 DAYS = 30
 
 
 def seed(number: int) -> dict[str, Any]:
-    """Return a token for the first workspace, a session of a user who sees all workspaces but one, a session of a
-    superuser, and IDs of the first workspace, of the second, and of the one that has only old runs.
+    """Create workspaces, users and this many runs. Return a token for the first workspace, a session of a user who sees
+    all workspaces but one, a session of a superuser, and IDs of rows in the first, the second and the last workspace.
     """
     people = get_user_model().objects
     user = people.create(username="lister", is_staff=True)
@@ -51,13 +51,13 @@ def seed(number: int) -> dict[str, Any]:
         "sessions": [session_of(each) for each in (user, root)],
         "places": [_place(workspace) for workspace in seen],
         "since": (clock.now() - timedelta(days=DAYS)).isoformat(),
-        # A run of the first workspace from the middle of the table.
+        # A run in the middle of the table that belongs to the first workspace.
         "run": Run.objects.filter(pk__gte=number // 2, workspace=made[0].pk).order_by("pk").values_list("pk")[0][0],
     }
 
 
 def tell(each: int) -> int:
-    """Write this many events for every run, most of them log lines; return the number of events then."""
+    """Write this many events for every run, most of them log lines. Return the number of all events."""
     rows.execute(
         f"""
         INSERT INTO events (subject_kind, subject_id, sequence, at, kind, from_status, to_status, claim_token, actor,
@@ -74,12 +74,12 @@ def tell(each: int) -> int:
 
 
 def dress() -> None:
-    """Collect the static files: pages look for their style sheets among them."""
+    """Collect the static files, among which pages look up their style sheets."""
     call_command("collectstatic", interactive=False, verbosity=0)
 
 
 def session_of(user: AbstractBaseUser) -> str:
-    """Return a session of this user, as after signing in."""
+    """Create a session of this user, as after signing in, and return its key."""
     session = SessionStore()
     session[SESSION_KEY], session[HASH_SESSION_KEY] = str(user.pk), user.get_session_auth_hash()
     session[BACKEND_SESSION_KEY] = settings.AUTHENTICATION_BACKENDS[-1]
@@ -119,7 +119,7 @@ def _workspace(number: int) -> Workspace:
 
 
 def _copy(number: int) -> None:
-    """Copy a row that the product has made, and vary the columns that lists filter by."""
+    """Copy a run that ADE itself has created, and vary the columns by which lists filter."""
     template = runs.submit(Configuration.objects.order_by("pk")[0], Document.objects.order_by("pk")[0], actor=ACTOR)
     claim = runs.claim_next_run(ACTOR)
     assert claim is not None

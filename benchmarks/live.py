@@ -1,7 +1,7 @@
-"""The live pages part: many pages that are open on a real gunicorn with two web processes, while one of them changes.
+"""The live pages part: many pages are open on a real gunicorn with two web processes, and one of the pages changes.
 
-It does what a browser does: a stream sends news, and the page is requested again, at most four times a second. See
-`templates/console/base.html`.
+The clients do what a browser does: when a stream sends news, they request the page again, at most four times a second.
+See `templates/console/base.html`.
 """
 
 import asyncio
@@ -21,14 +21,14 @@ from benchmarks.places import WITHOUT_PROXY, place
 from benchmarks.streams import OPENING, START_SECONDS, Web
 
 PART = "live"
-# The throttle of the pages.
+# A page requests its content at most once in this time.
 THROTTLE_SECONDS = 0.25
 STATES = ("queued", "running", "succeeded")
 _STATE = re.compile(r'<p class="lead"><span class="state [^"]*">.*?(queued|running|succeeded)</span>', re.DOTALL)
-# Between the two changes of one run: shorter and longer than the throttle.
+# Shortest and longest time between the two changes of a run, which may be shorter or longer than the throttle.
 GAPS = (0.05, 0.6)
 NEWS = b"event: news\n"
-# Wait this long without events before the idle cost is measured.
+# Wait this long without events before measuring the cost of idle pages.
 QUIET_SECONDS = 6.0
 
 
@@ -68,7 +68,7 @@ class Bench:
     async def _round(self, name: str, actor: Actor, web: Web, session: str, runs: list[int], others: list[int]) -> None:
         person = _Person(web.port, session)
         await self._idle(f"{name}.idle", web, person)
-        # Each client watches a page of its own, and one of them the page that changes.
+        # Each client watches the page of a different run. One more client, in `look_at`, watches the page that changes.
         watching = await person.open_all([f"/live/run/{id}/" for id in others[:-1]])
         told: list[float] = []
         shown: list[float] = []
@@ -82,7 +82,7 @@ class Bench:
             self.samples.add(f"{name}.{what}.p95", sorted(moments)[int(len(moments) * 0.95)])
 
     async def _idle(self, name: str, web: Web, person: "_Person") -> None:
-        """Measure pages that follow all events, which cost the most."""
+        """Measure idle pages that follow all events, because those pages cost the most."""
         watching = await person.open_all(["/live/"] * self.sizes.viewers)
         await asyncio.sleep(min(QUIET_SECONDS, self.sizes.idle_seconds))
         before, began = web.processor_seconds(), time.monotonic()
@@ -105,11 +105,11 @@ class _Person:
         return list(await asyncio.gather(*map(opened, paths)))
 
     async def look_at(self, id: int, actor: Actor) -> tuple[list[float], list[float], list[float]]:
-        """Return when the changes were committed, when the stream reported them, and when the page showed them."""
+        """Return the moments at which the changes were committed, reported by the stream, and shown by the page."""
         page = await asyncio.to_thread(self._state_on, f"/runs/{id}/")
         assert page == STATES[0], page
         reader, writer = await self._open(f"/live/run/{id}/")
-        # The time that a person looks at the page.
+        # A person looks at the page for a while before the run changes.
         await asyncio.sleep(random.uniform(*GAPS))  # noqa: S311  # no secret
         actor.begin("told.run_next", gap=random.uniform(*GAPS))  # noqa: S311  # no secret
         news: list[float] = []
@@ -118,12 +118,12 @@ class _Person:
         committed = await asyncio.to_thread(actor.answer)
         listening.cancel()
         await asyncio.gather(listening, return_exceptions=True)
-        # The first news after each change; one change may cause several.
+        # Take the first news after each change, because one change may cause several.
         heard = [next(at for at in [*news, seen[-1]] if at >= since) for since in committed]
         return committed, heard, seen
 
     async def _follow(self, path: str, news: list[float]) -> list[float]:
-        """Request the page again after each news, until all changes have been shown."""
+        """Request the page after each news until it has shown all changes. Return the moment of each."""
         seen: list[float] = []
         asked_at, heard = float("-inf"), 0
         async with asyncio.timeout(START_SECONDS):
@@ -148,8 +148,8 @@ class _Person:
         return found[1]
 
     async def _open(self, path: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        """Open a stream and wait for the first news, which comes at once: it covers the changes between the page and
-        its stream.
+        """Open a stream and wait for the first news, which comes at once, in case something changed between loading the
+        page and opening the stream.
         """
         reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
         headers = "".join(f"{name}: {value}\r\n" for name, value in self.headers.items())

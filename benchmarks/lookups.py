@@ -1,5 +1,5 @@
-"""Documents to search in, and searches as people type them. The texts are made up of common words and of topics with
-words of their own, as real documents are. The vectors come from the product's model.
+"""Actor commands for the search part: create documents, and search as people do. The texts mix common words with the
+special words of a topic, as real documents do. The vectors come from ADE's own model.
 """
 
 import random
@@ -24,7 +24,7 @@ from workspaces.models import Membership, Workspace
 
 TYPES = ("application/pdf", "text/plain", "text/html", "application/vnd.ms-excel")
 CHUNKS_OF_A_DOCUMENT = 10
-# The first workspace has most of the documents; the user who searches sees three of the four.
+# The shares of the documents in each workspace. The user who searches sees only the first three workspaces.
 SHARES = (0.8, 0.1, 0.09, 0.01)
 SEEN = 3
 TOPICS, WORDS_OF_A_TOPIC = 500, 40
@@ -39,7 +39,7 @@ COMMON = _COMMON.split()
 
 
 def seed(chunks: int) -> dict[str, float]:
-    """Return the seconds for writing the documents and for creating the index."""
+    """Create documents with this many chunks. Return the seconds for writing them and for creating the index."""
     _let_servers_have_memory()
     workspaces = [create_workspace(f"search {n}") for n in range(len(SHARES))]
     user = get_user_model().objects.create(username="searcher")
@@ -47,7 +47,7 @@ def seed(chunks: int) -> dict[str, float]:
     chance = random.Random(1)  # noqa: S311  # must be reproducible
     model = _model()
     if connection.vendor == "postgresql":
-        # Indexing all at once is quicker than row by row; real installations grow both ways.
+        # Indexing all rows at once is quicker than row by row. In real installations, indexes grow both ways.
         vectors.drop_indexes()
     began = time.monotonic()
     for start in range(0, chunks, ROWS * CHUNKS_OF_A_DOCUMENT):
@@ -63,8 +63,8 @@ def seed(chunks: int) -> dict[str, float]:
 
 
 def ask(number: int, seed: int, by: str = "both") -> dict[str, Any]:
-    """Run this many searches through `search()`; return the milliseconds of each, and the processor time of all of
-    them.
+    """Run this many searches through `search()`. Return the milliseconds of each, and the processor milliseconds of
+    all.
     """
     chance = random.Random(seed)  # noqa: S311  # must be reproducible
     visible = Workspace.objects.for_user(get_user_model().objects.get(username="searcher"))
@@ -79,8 +79,8 @@ def ask(number: int, seed: int, by: str = "both") -> dict[str, Any]:
 
 
 def recall(number: int, seed: int, most: int = 10) -> list[float]:
-    """Return, for each of this many questions, the share of the nearest chunks that the index finds, compared with a
-    full scan.
+    """Run this many searches by meaning. Return for each the share of the nearest chunks, as found by a full scan, that
+    the index finds too.
     """
     chance, model = random.Random(seed), _model()  # noqa: S311  # must be reproducible
     scope = Scope(tuple(Workspace.objects.order_by("pk").values_list("pk", flat=True)[:SEEN]))
@@ -94,7 +94,7 @@ def recall(number: int, seed: int, most: int = 10) -> list[float]:
 
 
 def publish(number: int, seed: int) -> float:
-    """Write the chunks of one long document and remove them again; return the seconds for writing."""
+    """Write the chunks of one long document and remove them again. Return the seconds that writing took."""
     chance = random.Random(seed)  # noqa: S311  # must be reproducible
     document = _document(Workspace.objects.order_by("pk")[0], chance)
     document.save()
@@ -173,7 +173,7 @@ def _query(chance: random.Random) -> tuple[str, dict[str, Any]]:
     if luck < 0.1:
         typed = f"{chance.choice(COMMON)} {typed}"
     elif luck < 0.2:
-        # Words that nearly every text contains.
+        # Search for words that nearly every text contains.
         typed = " ".join(COMMON[:2])
     elif luck < 0.3:
         typed = f'"{chance.choice(topic)} the"'

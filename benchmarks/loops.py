@@ -1,4 +1,6 @@
-"""The timed loops. Each function runs in one actor; where two processes compete, two actors run the same function."""
+"""The timed loops, as actor commands. Each function runs in one actor; to measure two competing processes, two actors
+run the same function.
+"""
 
 import os
 import random
@@ -49,19 +51,19 @@ while told := os.read(0, moment.size):
         os._exit(0)
     os.wait()
 """
-# The first few find cold caches and are not counted.
+# The first few submissions find cold caches and are not counted.
 COLD = 5
-# The timeout of a process that waits on a pipe.
+# The timeout for waiting on a pipe.
 PATIENCE_SECONDS = 20.0
 
 
 def drain(seconds: float, owner: str) -> dict[str, Any]:
-    """Claim and complete runs until none is left or the time is over."""
+    """Claim and complete runs until no run is left or the time is over."""
     return _drain(seconds, lambda: lifecycle.claim_next_run(owner), lifecycle.succeed)
 
 
 def drain_raw(seconds: float, owner: str) -> dict[str, Any]:
-    """Make the same two commits with bare SQL through Django's cursor: no events, no rules, no fences."""
+    """Make the same two commits per row with bare SQL through Django's cursor, without events, rules or fences."""
     claim, done = RAW_CLAIM[connection.vendor], RAW_DONE[connection.vendor]
     with connection.cursor() as cursor:
 
@@ -74,7 +76,9 @@ def drain_raw(seconds: float, owner: str) -> dict[str, Any]:
 
 
 def submit_one_by_one(number: int, together: int) -> dict[str, float]:
-    """Return the rows per second when each is committed separately; the ways alternate after a few rows."""
+    """Return the rows per second of each way to submit runs one by one, each in its own commit. The ways alternate
+    after `together` rows.
+    """
     of, ready = rows.configuration("ready"), rows.ready_build()
     ways: dict[str, Callable[[Any], object]] = {
         "submit_many": lambda document: lifecycle.submit_many(of, [document], actor=rows.ACTOR),
@@ -92,7 +96,7 @@ def submit_one_by_one(number: int, together: int) -> dict[str, float]:
 
 
 def submit_together(number: int) -> dict[str, float]:
-    """Return the rows per second when all are submitted in one call; each way twice, alternating."""
+    """Return the rows per second of each way to submit all runs in one call. Each way has two turns, alternating."""
     of, ready = rows.configuration("ready"), rows.ready_build()
     ways: dict[str, Callable[[Any], object]] = {
         "submit_many": lambda documents: lifecycle.submit_many(of, documents, actor=rows.ACTOR),
@@ -109,7 +113,9 @@ def submit_together(number: int) -> dict[str, float]:
 
 
 def pick_up(ways: list[str], number: int, gap: float) -> dict[str, list[float]]:
-    """Return the milliseconds until another process has claimed what is committed here; each way in turn."""
+    """Return the milliseconds until another process has claimed a run that this process has submitted, trying each way
+    in turn.
+    """
     of, pipe = rows.configuration("ready"), _open_pipe()
 
     def submit(document: Any) -> tuple[int, int]:
@@ -124,8 +130,8 @@ def pick_up(ways: list[str], number: int, gap: float) -> dict[str, list[float]]:
 def in_turn(
     ways: list[str], number: int, gap: float, submit: Callable[[Any], tuple[int, int]]
 ) -> dict[str, list[float]]:
-    """Time submissions, each way in turn. `submit` returns the moment at which a submission was committed and the
-    moment at which its effect was reached. The bare way submits to `listen_bare`.
+    """Time submissions, trying each way in turn. `submit` returns the moments at which a submission was committed and
+    at which it had its effect. The way "bare" does not call `submit`, but inserts a row and notifies `listen_bare`.
     """
     pipe = _open_pipe()
     found: dict[str, list[float]] = {f"{way}.{what}": [] for way in ways for what in ("whole", "from_commit")}
@@ -147,8 +153,8 @@ def in_turn(
 
 
 def listen_bare(number: int, python: str = "") -> int:
-    """Run the other side of the bare way: the cost of a listener that does nothing else. With `python`, a fork of a
-    warm process of that Python reaches the claimed row.
+    """Run the listener of the way "bare", which only claims a row after each notification and records the moment. With
+    `python`, a fork of a warm process of that Python records the moment.
     """
     claim = RAW_CLAIM["postgresql"]
     with (
@@ -166,24 +172,26 @@ def listen_bare(number: int, python: str = "") -> int:
     raise TimeoutError("the bare listener received nothing")
 
 
-# The pipe on which a listener is about to report that it listens.
+# The pipe on which the bare listener will report that it is listening.
 _expected: list[int] = []
 
 
 def expect_listener() -> None:
-    """Open the pipe before the bare listener starts: opening it later would discard its first message."""
+    """Open the pipe. Call this before the bare listener starts, because opening the pipe later would discard its first
+    message.
+    """
     _expected.append(_open_pipe())
 
 
 def await_listener() -> None:
-    """Wait until the bare listener has reported that it listens."""
+    """Wait until the bare listener has reported that it is listening."""
     pipe = _expected.pop()
     _read_moment(pipe)
     os.close(pipe)
 
 
 def probe() -> None:
-    """Wait until a worker executes a submission."""
+    """Submit a run and wait until a worker executes it."""
     pipe = _open_pipe()
     lifecycle.submit_many(rows.configuration("ready"), rows.documents(1), actor=rows.ACTOR)
     _read_moment(pipe)
@@ -192,7 +200,7 @@ def probe() -> None:
 
 @contextmanager
 def _forking(python: str) -> Iterator[Callable[[int], None]]:
-    """Yield a function that records a moment in a fork with the imports of the product's fork server."""
+    """Yield a function that records the moment in a fork of a process that has imported ADE's fork server."""
     command = [python, "-I", "-B", "-c", FORK_SERVER, os.environ[kinds.PIPE]]
     with subprocess.Popen(command, stdin=subprocess.PIPE) as server:
         assert server.stdin is not None
@@ -244,7 +252,7 @@ def _drain(seconds: float, take: Callable[[], Any], complete: Callable[[Any], ob
 
 
 def _processor_seconds() -> float:
-    """Return the processor time of this process and of its database backend; other programs do not affect it."""
+    """Return the processor seconds of this process and its database backend, which other programs don't affect."""
     seconds = time.process_time()
     if connection.vendor == "postgresql":
         connection.ensure_connection()
@@ -260,7 +268,7 @@ def _insert_bare(bare: "psycopg.Connection[Any]") -> None:
 
 
 def _row(of: Any, build_id: int, document: Any) -> dict[str, Any]:
-    """Return the row that a submission creates."""
+    """Return the columns of the row that a submission creates."""
     return {
         "workspace_id": of.workspace_id,
         "configuration_id": of.pk,
@@ -278,7 +286,8 @@ def _connection_options() -> dict[str, Any]:
 
 
 def _open_pipe() -> int:
-    # Opened for reading and writing, so that it opens at once and stays open when the other side closes it.
+    # Open the pipe for reading and writing, so that this does not block and the pipe stays open when the other side
+    # closes it.
     pipe = os.open(os.environ[kinds.PIPE], os.O_RDWR)
     while select.select([pipe], [], [], 0)[0]:
         os.read(pipe, kinds.MOMENT.size)

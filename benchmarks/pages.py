@@ -1,4 +1,4 @@
-"""Commands of the actor for the reading part: create documents, add them, and read them without ADE."""
+"""Actor commands for the reading part: create files, add them as documents, and read them without ADE."""
 
 import random
 import time
@@ -25,7 +25,7 @@ def prepare(folder: str, pages: int, short: int) -> None:
 
 
 def bare(folder: str) -> float:
-    """Return the seconds for extracting the text of all pages on one core."""
+    """Return the seconds for extracting the text of all pages without ADE, on one core."""
     began = time.perf_counter()
     document = pypdfium2.PdfDocument(_path(folder, "long"))
     for page in document:
@@ -38,8 +38,8 @@ def bare(folder: str) -> float:
 
 
 def process(folder: str, which: str) -> dict[str, float]:
-    """Return the seconds from the upload until the document can be found, and from the first reading stage to the end
-    of the last.
+    """Add a document. Return the seconds from the upload until search can find the document, and from the start of its
+    first reading stage to the end of the last one.
     """
     workspace = Workspace.objects.get()
     began = time.perf_counter()

@@ -1,4 +1,4 @@
-"""The environment of a part that measures the web: its own database and folder, settings as deployed, and an actor."""
+"""The surroundings of a part that measures the web: a database, a folder, settings as deployed, and an actor."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,9 +9,9 @@ from benchmarks.actors import Actor, environment
 from benchmarks.databases import Postgres, Sqlite
 from benchmarks.engines import AS_DEPLOYED
 
-# The single client of the benchmark exceeds the rate limits.
+# Turn off the rate limits, which the single client of the benchmark would exceed.
 UNLIMITED = {"ADE_RATE_READS": "0", "ADE_RATE_WRITES": "0"}
-# For clients that connect without a proxy.
+# Variables for parts whose clients connect without a proxy.
 WITHOUT_PROXY = {
     "DJANGO_SETTINGS_MODULE": "benchmarks.web",
     "ADE_LOG_LEVEL": "ERROR",
@@ -21,7 +21,7 @@ WITHOUT_PROXY = {
 
 @dataclass(frozen=True)
 class Place:
-    # The environment variables of the web processes.
+    # Environment variables for the web processes.
     variables: dict[str, str]
     actor: Actor
     log: Path

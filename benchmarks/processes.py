@@ -1,4 +1,4 @@
-"""Figures from /proc for a process and all its descendants."""
+"""Reads figures from /proc about processes and their descendants."""
 
 import os
 import select
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import psutil
 
-# A process that takes longer than this to end was not stopped.
+# If a process has not ended after this time, it was not stopped at all.
 GONE_SECONDS = 30.0
 _TICKS = os.sysconf("SC_CLK_TCK")
 
@@ -18,7 +18,7 @@ def tree(root: int) -> list[int]:
 
 
 def proportional_bytes(pids: list[int]) -> int:
-    """Return the proportional set size: memory that n processes share counts as one nth for each."""
+    """Return the proportional set size, in which memory that n processes share counts as one nth for each process."""
     return sum(_kilobytes(f"/proc/{pid}/smaps_rollup", "Pss:") for pid in pids) * 1024
 
 
@@ -36,7 +36,7 @@ def forget_peak(pid: int) -> None:
 
 
 def processor_seconds(pids: list[int]) -> dict[int, float]:
-    """Return the processor seconds of each process and of the children that it has waited for; skip processes that have
+    """Return the processor seconds of each process, including children that it has waited for. Skip processes that have
     ended.
     """
     found = {}
@@ -55,7 +55,7 @@ def parent(pid: int) -> int:
 
 
 def gone_at(pids: list[int]) -> int:
-    """Wait for the end of all of them; return the moment by time.monotonic_ns()."""
+    """Wait until all of these processes have ended. Return the moment by time.monotonic_ns()."""
     until = time.monotonic() + GONE_SECONDS
     for pid in pids:
         try:
@@ -75,5 +75,5 @@ def _kilobytes(file: str, name: str) -> int:
 
 
 def _stat(pid: int) -> list[str]:
-    """Return the fields from the process state on; the name before it may contain spaces."""
+    """Return the fields of /proc/PID/stat, starting with the state. The name before the state may contain spaces."""
     return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()

@@ -1,4 +1,4 @@
-"""The reading part: a real worker reads a long document and short ones, compared with a bare loop of pdfium over their
+"""The reading part: a real worker reads a long document and short ones. The comparison is a bare pdfium loop over the
 pages.
 """
 
@@ -21,7 +21,7 @@ SHORT_PAGES = 3
 class Sizes:
     rounds: int
     pages: int
-    # The number of short documents in one round, processed one after the other.
+    # How many short documents are processed in a round, one after the other.
     short: int
 
 
@@ -50,7 +50,7 @@ class Bench:
     def _measure(self, on: str, actor: Actor, folder: Path, variables: dict[str, str]) -> None:
         worker = WorkerProcess(variables, f"stage={SLOTS}", folder / "worker.log", "reader")
         try:
-            # Its readers are warm from then on.
+            # Process a document now, so that the worker's readers are warm when the measurement starts.
             actor.call("pages.process", folder=str(folder), which="short")
             for number in range(self.sizes.rounds):
                 self._round(on, actor, folder)

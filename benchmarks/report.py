@@ -1,4 +1,4 @@
-"""Goals, and a table that shows which are met."""
+"""Goals, measured values, and the table that shows which goals are met."""
 
 import math
 import statistics
@@ -12,14 +12,14 @@ class Goal:
     letter: str
     text: str
     measured: str
-    # Another measurement of the same round, or None for an absolute goal.
+    # The name of the measurement with which this one is compared in each round; None for an absolute goal.
     against: str | None
     at_least: float | None = None
     at_most: float | None = None
 
 
 class Samples:
-    """Holds values by name, one for each round: values with the same index belong to the same round."""
+    """The measured values by name, one for each round. Values with the same index belong to the same round."""
 
     def __init__(self) -> None:
         self.values: dict[str, list[float]] = defaultdict(list)

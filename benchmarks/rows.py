@@ -1,4 +1,6 @@
-"""The database rows that a measurement needs. Nothing here is timed."""
+"""Actor commands that create, count and delete the database rows that measurements need. The commands themselves are
+not measured.
+"""
 
 import time
 from datetime import timedelta
@@ -18,9 +20,9 @@ from work.models import Event, Worker
 from work.sql import guards
 
 ACTOR = "benchmark"
-# The rows in one call of submit_many, where submission is not what is measured.
+# Rows per call of submit_many, if submission is not what is measured.
 TOGETHER = 5000
-# The history is copied in pieces of this many runs, each with a time of its own.
+# History is copied in pieces of this many runs. All runs of a piece have the same time.
 PIECE = 2000
 
 RAW_TABLES = {
@@ -38,9 +40,7 @@ RAW_TABLES = {
 
 
 def seed(documents: int) -> None:
-    """Create an installation: one workspace, documents, a configuration whose build is ready, and one whose build never
-    is.
-    """
+    """Create a workspace, documents, a configuration whose build is ready, and one whose build never will be."""
     for statement in RAW_TABLES[connection.vendor].split(";"):
         execute(statement)
     workspace = create_workspace("benchmark")
@@ -71,7 +71,7 @@ def documents(number: int, offset: int = 0) -> list[Document]:
 
 
 def fill(number: int, *, name: str = "ready", offset: int = 0) -> float:
-    """Queue a run for each of this many documents; return the seconds that it took."""
+    """Queue a run for each of this many documents. Return the seconds that this took."""
     chosen, of = documents(number, offset), configuration(name)
     began = time.monotonic()
     for start in range(0, number, TOGETHER):
@@ -85,12 +85,12 @@ def fill_raw(number: int) -> None:
 
 
 def busy(number: int) -> None:
-    """Create one document with a running run and this many queued after it."""
+    """Create a running run of one document, and queue this many further runs of the same document."""
     of, (document,) = configuration("ready"), documents(1)
     runs.submit(of, document, actor=ACTOR)
     claim = runs.claim_next_run(ACTOR)
     assert claim is not None
-    # No worker renews the lease, and recovery is not what is measured.
+    # Extend the lease, because no worker renews it and recovery would end the run.
     execute("UPDATE runs SET lease_expires_at = %s WHERE id = %s", [clock.now() + timedelta(days=1), claim.id])
     for start in range(0, number, TOGETHER):
         runs.submit_many(of, [document] * min(TOGETHER, number - start), actor=ACTOR)
@@ -98,7 +98,7 @@ def busy(number: int) -> None:
 
 
 def unready(number: int) -> None:
-    """Queue this many runs of many documents whose build is not ready."""
+    """Queue this many runs, of many documents, whose build is not ready."""
     each = min(number, 1000)
     for _ in range(0, number, each):
         fill(each, name="unready", offset=1)
@@ -106,12 +106,14 @@ def unready(number: int) -> None:
 
 
 def open_all_gates() -> int:
-    """Open all gates, a state that no submission leaves: the claim has to check the conditions itself."""
+    """Open the gates of all queued runs, so that the claim itself has to check the conditions. Submissions never leave
+    this state.
+    """
     return execute("UPDATE runs SET gate = '' WHERE status = 'queued'")
 
 
 def history(number: int) -> None:
-    """Create this many finished runs with their events, as copies of one that the product has made."""
+    """Create this many finished runs with their events, as copies of one run that ADE itself has executed."""
     fill(1)
     claim = runs.claim_next_run(ACTOR)
     assert claim is not None
@@ -120,7 +122,7 @@ def history(number: int) -> None:
 
 
 def clear(behind: int) -> None:
-    """Delete everything that was submitted after the run with this ID."""
+    """Delete all runs after the one with this ID, and their events."""
     with guards.retention():
         execute("DELETE FROM events WHERE subject_kind = 'run' AND subject_id > %s", [behind])
     execute("DELETE FROM runs WHERE id > %s", [behind])
@@ -135,7 +137,7 @@ def ready_build() -> int:
 
 
 def settle() -> None:
-    """Bring the database to the same starting point before every measurement."""
+    """Vacuum and write a checkpoint, so that every measurement starts from the same point."""
     if connection.vendor == "postgresql":
         execute("VACUUM ANALYZE")
         execute("CHECKPOINT")
@@ -149,7 +151,7 @@ def close() -> None:
 
 
 def sizes() -> dict[str, int]:
-    """Return the bytes of the runs, of their events, and of the indexes of each."""
+    """Return the sizes, in bytes, of the tables of runs and events and of their indexes."""
     if connection.vendor != "postgresql":
         return {}
     found = {}
@@ -160,7 +162,7 @@ def sizes() -> dict[str, int]:
 
 
 def server_process() -> int:
-    """Return the PID of the PostgreSQL postmaster, the parent of all backends."""
+    """Return the PID of the PostgreSQL server process that is the parent of all backends."""
     return processes.parent(fetch("SELECT pg_backend_pid()")[0][0])
 
 
@@ -169,12 +171,12 @@ def workers_ready() -> int:
 
 
 def left() -> int:
-    """Return how many runs are claimable or running."""
+    """Return how many runs can be claimed or are running."""
     return Run.objects.filter(status="queued", gate="").count() + Run.objects.filter(status="running").count()
 
 
 def drained(behind: int) -> dict[str, Any]:
-    """Return how fast the workers were and how many events each run has, from the rows and by the database's clock."""
+    """Return the workers' speed, by the times in the rows, and the number of events per run."""
     done = Run.objects.filter(pk__gt=behind, status="succeeded")
     span = done.aggregate(first=models.Min("started_at"), last=models.Max("finished_at"), number=models.Count("pk"))
     events = Event.objects.filter(subject_kind="run", subject_id__gt=behind).count()
@@ -241,7 +243,7 @@ def _columns(model: type[models.Model]) -> list[str]:
 
 
 def _without_foreign_keys(do: Any) -> None:
-    """Execute without foreign key checks, which only cost time: every row copies one that was checked."""
+    """Call `do` without foreign key checks. They would only cost time, because every new row copies a checked one."""
     off, on = {
         "postgresql": ("SET session_replication_role = replica", "SET session_replication_role = origin"),
         "sqlite": ("PRAGMA foreign_keys = OFF", "PRAGMA foreign_keys = ON"),

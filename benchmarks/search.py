@@ -1,4 +1,4 @@
-"""The search part: a hundred thousand chunks, and searches by words and meaning together, as people use them."""
+"""The search part: searches in a hundred thousand chunks, by words and meaning together, as people search."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,10 +16,10 @@ PART = "search"
 class Sizes:
     rounds: int
     chunks: int
-    # The number in one round.
+    # How many searches are made in a round, and for how many the recall is measured.
     searches: int
     recalls: int
-    # The number of chunks of one long document.
+    # Chunks of the long document that is written in each round.
     published: int
 
 
@@ -45,7 +45,7 @@ class Bench:
     def _measure(self, on: str, actor: Actor) -> None:
         took = actor.call("lookups.seed", chunks=self.sizes.chunks)
         self.say(f"{on}: {self.sizes.chunks} chunks written in {took['written']:.0f} s, index {took['indexed']:.0f} s")
-        # The first search of a process loads the model and, without pgvector, all vectors.
+        # Measure the first search of a process separately: it loads the model and, without pgvector, all vectors.
         (first,) = actor.call("lookups.ask", number=1, seed=0)["each"]
         self.samples.add(f"{on}.search.first", first)
         for number in range(self.sizes.rounds):

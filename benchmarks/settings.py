@@ -1,4 +1,4 @@
-"""The settings of ADE with runs that do nothing, so that the measurement shows the overhead of ADE."""
+"""ADE's settings, but with runs that do nothing, so that the measurement shows ADE's overhead."""
 
 from config.settings import *  # noqa: F403  # settings are added without a change here
 from config.settings import WORK_TYPES as _WORK_TYPES

@@ -1,4 +1,4 @@
-"""The lower bound for an engine per run: the cost of starting a Python process with nothing around it."""
+"""Measures the lower bound for starting an engine per run: the cost of starting a Python process and nothing else."""
 
 import os
 import subprocess
@@ -9,7 +9,7 @@ THREADS = 2
 
 
 def bare_loop(python: str, statement: str, seconds: float, variables: dict[str, str] | None = None) -> dict[str, float]:
-    """Call subprocess.run in a loop in two threads for this many seconds."""
+    """Run the statement in new Python processes, in loops in two threads, for this many seconds."""
     command, environment = [python, "-c", statement], {**os.environ, **(variables or {})}
 
     def loop(_: int) -> tuple[int, float]:

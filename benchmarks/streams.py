@@ -1,4 +1,4 @@
-"""The streams part: many open streams on a real gunicorn with two web processes, and other requests meanwhile."""
+"""The streams part: many open streams on a real gunicorn with two web processes, which also answers other requests."""
 
 import asyncio
 import http.client
@@ -21,7 +21,7 @@ from benchmarks.places import WITHOUT_PROXY, place
 PART = "streams"
 WEB_PROCESSES = 2
 START_SECONDS = 60.0
-# Streams opened at the same time: each holds a database connection until it has begun.
+# How many streams are opened at the same time. Each holds a database connection until it has begun.
 OPENING = 10
 EVENT_GAP_SECONDS, PAGE_GAP_SECONDS = 0.1, 0.05
 PAGES = ("/api/v1/runs", "/admin/login/")
@@ -32,7 +32,7 @@ _NUMBER = re.compile(rb'"message":"event (\d+)\."')
 class Sizes:
     rounds: int
     streams: int
-    # Streams that are open while nothing happens, and how long the idle cost is measured.
+    # How many streams are open while the idle cost is measured, and for how long.
     idle: int
     idle_seconds: float
     events: int
@@ -102,7 +102,7 @@ class Web:
             stderr=subprocess.STDOUT,
         )
         until = time.monotonic() + START_SECONDS
-        # Wait until both processes have answered.
+        # Send several requests, so that both processes have answered.
         while not all(self._answers() for _ in range(5 * WEB_PROCESSES)):
             if time.monotonic() > until or self.process.poll() is not None:
                 raise RuntimeError(f"the web did not start:\n{tail(log)}")
@@ -117,7 +117,7 @@ class Web:
         return sum(map(processes.own_processor_seconds, self.pids))
 
     def ask(self, token: str, done: Callable[[], bool]) -> dict[str, list[float]]:
-        """Return the milliseconds of each page, requested in turn until `done`."""
+        """Request the pages in turn until `done`. Return the milliseconds of each request by page."""
         taken: dict[str, list[float]] = {path: [] for path in PAGES}
         while not done():
             for path in PAGES:
@@ -143,7 +143,7 @@ class Web:
 class Readers:
     def __init__(self, port: int, path: str, tokens: list[str]) -> None:
         self.port, self.path, self.tokens = port, path, tokens
-        # The number of each event that a stream has read, and when.
+        # For each event that a stream has read: the event's number, and the moment.
         self.read: list[tuple[int, float]] = []
         self._tasks: list[asyncio.Task[None]] = []
 
@@ -159,7 +159,7 @@ class Readers:
             head = await reader.readuntil(b"\r\n\r\n")
             if b" 200 " not in head.split(b"\r\n")[0]:
                 raise RuntimeError(head.decode())
-            # The stream sends its position once it has begun.
+            # Wait for the position, which the stream sends once it has begun.
             await reader.readuntil(b"\nid: ") if b"id: " not in head else None
         self._tasks.append(asyncio.create_task(self._follow(reader, writer)))
 

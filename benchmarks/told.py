@@ -1,4 +1,4 @@
-"""Commands of the actor for the streams and live pages parts: create the users who follow, and write events."""
+"""Actor commands for the streams and live pages parts: create the users who follow, and write events."""
 
 import time
 
@@ -15,14 +15,14 @@ from runs.lifecycle import RUN_STATES, claim_next_run, submit_many, succeed
 from work import lifecycle
 from workspaces.models import Membership
 
-# The number of streams that one caller may open in each web process.
+# A caller may open this many streams in each web process.
 STREAMS_OF_A_TOKEN = 50
 RUNS = 200
 ACTOR = "benchmark"
 
 
 def prepare(streams: int) -> dict[str, object]:
-    """Return the path of the stream, and tokens for it."""
+    """Create a workspace with runs. Return the path of its stream, and enough tokens for this many streams."""
     call_command("collectstatic", verbosity=0, interactive=False)
     workspace = create_workspace("streams")
     person = get_user_model().objects.create_user("streams")
@@ -39,7 +39,7 @@ def prepare(streams: int) -> dict[str, object]:
 
 
 def tell(number: int, gap: float) -> list[float]:
-    """Write events; return when each was committed, by the clock that all processes of a machine share."""
+    """Write this many events. Return the moment of each commit, by the clock that all processes of a machine share."""
     ids = list(RUN_STATES.rows.values_list("pk", flat=True)[:RUNS])
     committed = []
     for n in range(number):
@@ -50,7 +50,9 @@ def tell(number: int, gap: float) -> list[float]:
 
 
 def prepare_looks(number: int) -> dict[str, object]:
-    """Create this many queued runs, each of its own document; return them, and the session of a user who sees them."""
+    """Create this many queued runs, each of a different document. Return the runs, and the session of a user who sees
+    them.
+    """
     call_command("collectstatic", verbosity=0, interactive=False)
     workspace = create_workspace("looks")
     person = get_user_model().objects.create_user("looks")
@@ -66,7 +68,7 @@ def prepare_looks(number: int) -> dict[str, object]:
 
 
 def run_next(gap: float) -> list[float]:
-    """Start the run that has waited longest, and finish it after `gap` seconds; return when each was committed."""
+    """Claim the next run and finish it `gap` seconds later. Return the moments at which both changes were committed."""
     claim = claim_next_run(ACTOR)
     assert claim is not None
     started = time.monotonic()

@@ -1,4 +1,4 @@
-"""The settings of ADE as deployed, for clients that connect without a proxy."""
+"""ADE's settings as deployed, but for clients that connect without a proxy."""
 
 from config.settings import *  # noqa: F403  # settings are added without a change here
 

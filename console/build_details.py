@@ -26,14 +26,14 @@ class Waiting:
     # `runs` are the oldest waiting runs; `number` counts all of them.
     runs: Sequence[Run]
     number: int
-    # Whether there are more than were counted.
+    # Whether there are more runs than were counted.
     is_over: bool
 
 
 @dataclass(frozen=True)
 class Served:
     runs: int
-    # Whether there are more than were counted.
+    # Whether there are more runs than were counted.
     is_over: bool
     # The time that building the environment separately for each run would have taken.
     saved_seconds: float
@@ -50,7 +50,7 @@ class Changes:
 
 
 def in_words(build: Build) -> str:
-    """Return a sentence about the build, without its beginning, which is the status."""
+    """Return the rest of a sentence that begins with the build's status."""
     if build.status == Build.Status.QUEUED:
         return f"waiting for {formatting.since(build.queued_at)}."
     reason = formatting.plain(build.failure_type) if build.failure_type != "BUILD_FAILED" else ""
@@ -96,7 +96,7 @@ def earlier_failures(build: Build, events: Sequence[Event]) -> list[Event]:
 
 
 def _runs_of(build: Build, *outcomes: str) -> Any:
-    """Return runs of the build with these outcomes. The expressions are those of the index on build and outcome, so
-    that the planner uses this index.
+    """Return runs of the build with these outcomes. The query uses the same expressions as the index on build and
+    outcome, so that the planner uses this index.
     """
     return Run.objects.annotate(now=OUTCOME, backwards=BACKWARDS).filter(build=build.pk, now__in=outcomes)

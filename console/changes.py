@@ -1,5 +1,5 @@
-"""What has changed since a moment, as far as the user may see it. Counts are limited, and the important changes are
-listed.
+"""Collects what has changed since a moment, as far as the user may see it. Counts are limited, and the important
+changes are listed.
 """
 
 from collections import Counter

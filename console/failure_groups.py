@@ -62,7 +62,7 @@ class Family:
     configurations: Sequence[tuple[str, int, int]]
     notes: Sequence[FailureNote]
     now: datetime
-    # The start of the searched period. The earlier rate is that from here until one hour ago.
+    # The start of the searched period. The earlier rate covers the time from here until one hour ago.
     since: datetime
 
     @property

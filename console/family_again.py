@@ -43,7 +43,7 @@ def _runs(family: Family) -> Any:
     same: Any = Run.objects.annotate(now=OUTCOME, backwards=BACKWARDS).filter(
         input_document=OuterRef("input_document_id"), configuration=OuterRef("configuration_id")
     )
-    # Any later run counts, whatever its outcome. The expressions are those of the index.
+    # Any later run counts, whatever its outcome. The query uses the expressions of the index.
     newer = same.filter(now__in=Run.OUTCOMES, backwards__lt=OuterRef("backwards"))
     return runs.annotate(backwards=BACKWARDS).annotate(has_newer=Exists(newer))
 

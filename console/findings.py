@@ -64,8 +64,8 @@ def findings_of(fields: Sequence[RunField]) -> list[Finding]:
 
 
 def sheet_of(request: HttpRequest, run: Run, findings: Sequence[Finding]) -> Sheet | None:
-    """Return the chosen or first page that has boxes. Return None if no field has a box, or if the document has no page
-    images.
+    """Return the chosen page or, by default, the first page with boxes. Return None if no field has a box, or if the
+    document has no page images.
     """
     pages = sorted({each.page for each in findings if each.page and each.box})
     document = run.input_document

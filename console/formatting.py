@@ -67,7 +67,7 @@ def seconds_of(work: Work) -> float:
 
 
 def of_run(run: Run) -> str:
-    """Return a sentence about the run, without its beginning, which is the status."""
+    """Return the rest of a sentence that begins with the run's status."""
     if run.status == Run.Status.QUEUED:
         return f"waiting for {since(run.created_at)}."
     reason = run.Failure(run.failure_type).label if run.failure_type else ""
@@ -75,8 +75,8 @@ def of_run(run: Run) -> str:
 
 
 def of_work(work: Any, reason: str, *, is_running: bool) -> str:
-    """Return a sentence about a run or build that is not queued, without its beginning, which is the status. `reason`
-    says why it failed.
+    """Return the rest of a sentence that begins with the status of a run or build. The work must not be queued.
+    `reason` says why it failed.
     """
     if is_running:
         cancel = f" Cancel requested by {work.cancel_requested_by}." if work.cancel_requested_at else ""

@@ -28,7 +28,7 @@ MOST = 1000
 MOST_COUNTED = 50_000
 DAY = timedelta(days=1)
 FAILED = (Run.Status.FAILED, "timed_out")
-# Failures of the last hour are compared with those of the hours before.
+# Failures of the last hour are compared with failures of the hours before.
 HOUR = timedelta(hours=1)
 BY_END, BY_ID = ("-finished_at", "-pk"), ("-pk",)
 
@@ -60,7 +60,7 @@ class Brief(NamedTuple):
 @dataclass(frozen=True)
 class SubmittedRuns:
     minutes: Sequence[Minute]
-    # The period.
+    # The period that the runs cover.
     since: datetime
     until: datetime
     # Whether there may be more runs in the last day than were counted. If so, `since` is the submission time of the
@@ -74,9 +74,9 @@ class SubmittedRuns:
 
 @dataclass(frozen=True)
 class EndedRuns:
-    # The latest end first.
+    # Sorted by end, latest first.
     runs: Sequence[Brief]
-    # The period.
+    # The period that the runs cover.
     since: datetime
     until: datetime
     # Whether more runs ended in the requested period than were loaded. If so, `since` is the earliest end of a loaded
@@ -97,9 +97,9 @@ class EndedRuns:
 
 @dataclass(frozen=True)
 class FailedRuns:
-    # The latest end first.
+    # Sorted by end, latest first.
     runs: Sequence[Brief]
-    # The period.
+    # The period that the runs cover.
     since: datetime
     until: datetime
 
@@ -145,7 +145,7 @@ def of_the_day(person: AbstractUser, theirs: Collection[int] | None = None) -> t
     failures = [run for run in runs if run.has_failed]
     failed_since = since
     if len(failures) > MOST:
-        # More failures exist than are loaded: those that were submitted before this one are missing.
+        # More failures exist than are loaded. Any failure that was submitted before this one is missing.
         failed_since = max(since, sorted(failures, key=lambda run: run.pk, reverse=True)[MOST].finished_at)
     recent = [run for run in failures if run.finished_at >= failed_since]
     return _ended([run for run in runs if run.finished_at >= since], since, now), FailedRuns(recent, failed_since, now)

@@ -41,7 +41,7 @@ def slice_of(request: HttpRequest, rows: Any) -> Slice:
 
 
 def sliced(request: HttpRequest, rows: Sequence[Any]) -> Slice:
-    """Return a page of loaded rows. To show whether there is a next page, `rows` must include its first row."""
+    """Return a page of loaded rows. `rows` must include the first row of the next page, if there is one."""
     last = rows[ROWS - 1].pk if len(rows) > ROWS else None
     return slice_before(request, rows[:ROWS], last)
 

@@ -44,7 +44,7 @@ def processing_of(document: Document) -> Processing | None:
 
 
 def in_words(document: Document, processing: Processing | None) -> str:
-    """Return a sentence about the document, without its beginning, which is the status."""
+    """Return the rest of a sentence that begins with the document's status."""
     if document.purged_at:
         return f"and {purged_on(document)}. Only this row and its history remain."
     if document.status == Document.Status.PROCESSING:

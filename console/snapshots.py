@@ -8,7 +8,7 @@ from typing import Any
 
 from work.operations.commands import clean
 
-# The lines that are compared are limited, because the time grows with the square of their number.
+# The number of compared lines is limited, because the time grows with its square.
 MOST_COMPARED = 2000
 # Lines of differences for all files together.
 MOST_LINES = 400

@@ -1,4 +1,4 @@
-"""Stores up to which moment a user has seen the news.
+"""Remembers until when each user has seen the news.
 
 Users confirm this themselves. Opening the page writes nothing, so unread news stays new. After more than a week, the
 page shows only the last week; a new user sees the last day.

@@ -87,8 +87,8 @@ def status_of(
     job_runs: Iterable[JobRun],
     is_mine: Callable[[Any], bool],
 ) -> Sequence[WorkerStatus]:
-    """Combine workers with their work. `runs`, `builds` and `job_runs` must contain all that are in progress; those
-    that the user may not see are shown without details.
+    """Combine workers with their work. `runs`, `builds` and `job_runs` must contain all rows in progress. Rows that the
+    user may not see are shown without details.
     """
     by_owner: dict[str | None, list[CurrentWork]] = {}
     for run in runs:

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Make the virtual environment and put the pinned uv into it. Standard library only.
+"""Create the virtual environment and install the pinned uv into it. Uses only the standard library.
 
 Usage: bootstrap.py DIRECTORY
 """
 
-from __future__ import annotations  # an old Python must get as far as the message about its age
+from __future__ import annotations  # an old Python must get as far as the message that it is too old
 
 import importlib.util
 import os
@@ -42,7 +42,7 @@ def version_problem(version: tuple[int, ...], executable: str) -> str | None:
 
 
 def pinned_uv(requirements: str) -> str:
-    """Return the lines of a compiled requirements file that pin uv, with their hashes."""
+    """Return the lines of a compiled requirements file that pin uv and its hashes."""
     block = re.search(r"^uv==(?:.*\\\n)+.*", requirements, re.MULTILINE)
     if block is None:
         raise SystemExit("requirements/base.txt does not pin uv; run `make requirements` with a working .venv.")
@@ -63,7 +63,7 @@ def main(arguments: list[str]) -> int:
     problem = version_problem(sys.version_info[:3], sys.executable)
     if problem:
         sys.exit(problem)
-    # Debian without python3-venv has venv but no ensurepip; the host's own pip can replace it.
+    # Debian without python3-venv has venv but not ensurepip. The host's own pip can do the same.
     has_ensurepip = importlib.util.find_spec("ensurepip") is not None
     if not has_ensurepip and importlib.util.find_spec("pip") is None:
         sys.exit(NO_PIP)
@@ -71,7 +71,7 @@ def main(arguments: list[str]) -> int:
     try:
         venv.EnvBuilder(with_pip=has_ensurepip, clear=True, symlinks=os.name == "posix").create(directory)
     except (OSError, ValueError, subprocess.CalledProcessError) as error:
-        # On a full disk, ensurepip fails, which runs as a child process.
+        # ensurepip runs as a child process, which fails if the disk is full.
         sys.exit(f"{directory} cannot be created: {error}\nCheck the free space and your permission to write there.")
     python = str(directory / "bin" / "python")
     pip_inside = [python, "-m", "pip"]

@@ -25,14 +25,15 @@ from pathlib import Path
 BASE = Path(__file__).resolve().parent.parent
 ROLES = ["admin", "operator", "viewer"]
 START_SECONDS = 60
-# With less time, schemathesis doesn't get to its first example.
+# In less time, schemathesis does not even try its first example.
 LEAST_SECONDS = 5
-# Statuses, besides success, that the API may return for a request that fits its description. The description can't
-# express which IDs exist, what state they are in, which idempotency keys were used, and what a token may do.
+# Statuses that the API may return for a request that fits its description. Not all are successes, because the
+# description can't express which IDs exist, in what state the rows are, which idempotency keys were used, and what a
+# token may do.
 MAY_REFUSE = ["2xx", "3xx", "401", "403", "404", "409", "410", "412", "416", "422", "429"]
-# These operations may also refuse a valid request with further statuses, for reasons that no schema can express: the
-# contents of a file, the addresses that ADE may fetch from, a time in the past, or a name that is empty without its
-# invisible characters.
+# These operations may also refuse a request that fits the description with other statuses, for reasons that no schema
+# can express: the contents of a file, an address from which ADE must not fetch, a time in the past, or a name that
+# consists only of invisible characters.
 JUDGED = [
     "/documents",
     "/api/v1/documents",
@@ -90,9 +91,9 @@ def main() -> int:
 
 
 def environment_of(folder: str, *, postgres: bool) -> dict[str, str]:
-    """Return the environment of the server: its own data directory, and no rate limits."""
+    """Return the environment variables of the server, which has its own data directory and no rate limits."""
     values = {"ADE_VAR_DIR": folder, "ADE_ENV_FILE": os.devnull, "DEBUG": "true", "WEB_CONCURRENCY": "2"}
-    # The fuzzer sends more requests than the limits allow.
+    # The fuzzer sends more requests than the rate limits allow.
     values |= {"ADE_RATE_READS": "0", "ADE_RATE_WRITES": "0", "ADE_RATE_UPLOADS": "0", "ADE_PROXIES": "127.0.0.0/8"}
     if not postgres:
         values["DATABASE_URL"] = ""
@@ -142,11 +143,11 @@ class Fuzzer:
     address: str
     options: argparse.Namespace
     folder: Path
-    # The IDs of the fuzzer's tokens, which it must not revoke.
+    # The IDs of the fuzzer's own tokens, which it must not revoke.
     own: list[int]
 
     def fuzz(self, token: str) -> int:
-        """Run rounds until the time is over or a failure is found. Return the exit code of the last round."""
+        """Run schemathesis repeatedly until the time is over or it finds a failure. Return its last exit code."""
         until, number = time.monotonic() + self.options.minutes * 60, 0
         while (seconds := int(until - time.monotonic())) >= LEAST_SECONDS or number == 0:
             config = self.folder / "schemathesis.toml"
@@ -158,7 +159,8 @@ class Fuzzer:
                 *("--config-file", str(config), "run", f"{self.address}/api/v1/openapi.json"),
                 *("--header", f"Authorization: Bearer {token}", "--checks", "all"),
                 *("--max-examples", str(self.options.examples), "--seed", str(seed)),
-                # Streams last for minutes, and schemathesis reads responses to the end. tests/api tests them instead.
+                # Exclude streams: they last for minutes, and schemathesis reads each response to its end. tests/api
+                # covers them.
                 *("--exclude-path-regex", "/stream$"),
                 *("--max-time", str(max(seconds, 1)), "--continue-on-failure"),
                 *("--generation-database", "none", "--no-color"),

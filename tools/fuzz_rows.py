@@ -1,4 +1,4 @@
-"""Creates rows for the fuzzer: work as if a worker had done it, and users with their tokens."""
+"""Creates rows for the fuzzer: work that looks as if a worker had done it, and users with tokens."""
 
 import hashlib
 import json
@@ -21,8 +21,8 @@ from work import clock
 from workspaces.models import Membership, Workspace
 
 ACTOR = "fuzz"
-# Each key is the name of a user and of its role. Users with the scope "installation" also get Django's permissions,
-# which jobs and feeds require.
+# Scopes of tokens. Each key is both the name of a user and the user's role. Users with the scope "installation" also
+# get the Django permissions that jobs and feeds require.
 SCOPES = {
     "admin": ["read", "operate", "admin", "installation"],
     "operator": ["read", "operate", "installation"],
@@ -31,11 +31,11 @@ SCOPES = {
 
 
 def make() -> None:
-    """Print the token of each role, and the IDs of these tokens."""
+    """Create all rows. Print the token of each role and the IDs of these tokens as JSON."""
     demo.demo_workspace(demo.demo_user())
     workspace = Workspace.objects.get()
     finish_run()
-    # One delivered and one waiting delivery, without sending anything.
+    # Create one delivered and one waiting delivery, without sending anything.
     webhook, _ = hooks.add(workspace, "fuzz", "https://hooks.example.com/ade", Topic.values, actor=ACTOR)
     hooks.ping(webhook, actor=ACTOR)
     claim = deliveries.claim_next_delivery(ACTOR)

@@ -74,7 +74,7 @@ INIT = """    def __init__(self, transport: Transport) -> None:
 
 
 def types_of(description: Json, body: str) -> Iterator[str]:
-    """Yield the types that the operations use. Pages are left out, because the client iterates over their rows."""
+    """Yield the types that the operations use. Pages have no type here, because the client yields their rows."""
     schemas = {class_of(name): schema for name, schema in description["components"]["schemas"].items()}
     types = {name: type_of_schema(name, schema) for name, schema in schemas.items()}
     used: list[str] = []
@@ -103,7 +103,7 @@ def type_of_schema(name: str, schema: Json) -> str:
     if all(key.isidentifier() and not keyword.iskeyword(key) for key in fields):
         lines = "".join(f"    {key}: {type}\n" for key, type in fields.items())
         return f"class {name}(TypedDict):\n{lines or '    pass'}\n\n"
-    # The functional syntax is evaluated on import, so types that are declared later are quoted.
+    # Quote the types: this syntax is evaluated on import, when types that are declared further down don't exist yet.
     pairs = "".join(f'    "{key}": "{type}",\n' for key, type in fields.items())
     return f'{name} = TypedDict("{name}", {{\n{pairs}}})\n\n'
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Count the sentences with a turn of phrase that `docs/style.md` rules out, and fail if there are too many.
+"""Count the sentences that use a turn of phrase ruled out by `docs/style.md`, and fail if there are too many.
 
-Reads docstrings, comments, strings, Markdown and templates. A marked sentence can be good English and an unmarked one
-bad: the count only notices if the tree gets worse. `--all` prints every marked sentence.
+Reads docstrings, comments, strings, Markdown and templates. A marked sentence can be good English, and an unmarked one
+bad: the count only shows whether the tree gets worse. `--all` prints every marked sentence.
 """
 
 import argparse
@@ -18,9 +18,9 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-# The highest share of marked sentences, in percent. Lower it when the tree gets better.
+# The highest allowed share of marked sentences, in percent. Lower it when the tree gets better.
 CEILING = 1.0
-# The turns of phrase themselves, and their test.
+# Files that are not read, because they contain the turns of phrase themselves.
 OWN = {"prose.py", "test_prose.py"}
 FEWEST_WORDS = 4
 SHOWN = 20
@@ -105,12 +105,12 @@ def files() -> list[pathlib.Path]:
 
 
 def turn_in(sentence: str) -> str | None:
-    """Return the first turn of phrase in the sentence; one mark per sentence is enough."""
+    """Return the first turn of phrase in the sentence, if any. One mark per sentence is enough."""
     return next((turn for turn, pattern in MARKED.items() if pattern.search(sentence)), None)
 
 
 def read(paths: list[pathlib.Path]) -> tuple[int, list[Sentence]]:
-    """Return the number of sentences, and the marked ones."""
+    """Return the number of all sentences, and the marked sentences."""
     number, marked = 0, []
     for path in paths:
         name = str(path.relative_to(ROOT)) if path.is_relative_to(ROOT) else path.name

@@ -1,6 +1,6 @@
 """Take the pictures of README and docs: run `make screenshots` while `make up` is running.
 
-The pictures show the demo workspace and are named after their pages. This uses the system's Chromium.
+The pictures show the demo workspace and are named after the pages. Needs Chromium on this system.
 """
 
 import argparse
@@ -12,7 +12,7 @@ from PIL import Image
 from playwright.sync_api import sync_playwright
 
 FOLDER = Path(__file__).resolve().parent.parent / "docs" / "pictures"
-# Name, path, width, height, colour scheme.
+# Name of the picture, path of the page, width, height, colour scheme.
 PICTURES: tuple[tuple[str, str, int, int, Literal["light", "dark"]], ...] = (
     ("overview", "/", 1200, 800, "light"),
     ("overview-phone", "/", 375, 720, "dark"),
@@ -46,7 +46,7 @@ def main() -> None:
             page.wait_for_timeout(500)
             file = FOLDER / f"{name}.png"
             page.screenshot(path=file)
-            # A third of the size.
+            # Reducing the image to 64 colours makes the file three times smaller.
             Image.open(file).convert("RGB").quantize(64, dither=Image.Dither.NONE).save(file, optimize=True)
             print(file)
             page.close()

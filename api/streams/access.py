@@ -13,7 +13,7 @@ from django.http import HttpRequest
 from api.callers import Caller
 from api.models import ApiToken
 
-# A function that takes a user and returns those of the stream's rows that this user can see.
+# A function that takes a user and returns the rows of the stream's subject that this user can see.
 Rows = Callable[[Any], Any]
 
 

@@ -1,9 +1,9 @@
-"""Measure ADE beside other task queues.
+"""Measure ADE together with other task queues.
 
     python -m benchmarks.peers FOLDER [--peers NAME …] [any option of FOLDER/run_peers.py]
 
-FOLDER is the benchmark of the peers, with its README; it is copied and not changed. The peers' packages go into an
-environment that is removed afterwards.
+FOLDER contains the benchmark of the peers and its README. The folder is copied, not changed. The peers' packages are
+installed into an environment that is removed afterwards.
 """
 
 import argparse
@@ -24,7 +24,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--peers", nargs="+", default=PEERS)
     options, rest = parser.parse_known_args(arguments)
     with tempfile.TemporaryDirectory(prefix="ade-peers-") as scratch:
-        os.chmod(scratch, 0o755)  # noqa: S103  # run as root, the database server is another user
+        os.chmod(scratch, 0o755)  # noqa: S103  # as root, the database server runs as another user
         folder = Path(scratch, "peers")
         shutil.copytree(options.folder, folder, copy_function=shutil.copyfile)
         folder.chmod(0o755)
@@ -37,7 +37,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _environment(scratch: Path, peers: Path) -> Path:
-    """Create the environment with the newest packages of the peers and the pinned ones of ADE."""
+    """Create an environment with the newest packages of the peers and the pinned packages of ADE."""
     uv, python = Path(sys.executable).with_name("uv"), scratch / "venv" / "bin" / "python"
     pinned = scratch / "pinned.txt"
     lines = (ROOT / "requirements" / "base.txt").read_text().splitlines()

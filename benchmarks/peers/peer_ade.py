@@ -1,4 +1,6 @@
-"""ADE as a peer: see the README of the peers' benchmark. `python -m benchmarks.peers` copies this file there."""
+"""ADE as one of the peers: see the README of the peers' benchmark, into which `python -m benchmarks.peers` copies this
+file.
+"""
 
 import os
 import sys
@@ -12,14 +14,14 @@ os.environ["DATABASE_URL"] = (
 os.environ["ADE_BENCHMARK_PIPE"] = os.environ["BENCH_STAMPS"]
 django.setup()
 
-from benchmarks import rows  # noqa: E402  # imports models, needs the line above
+from benchmarks import rows  # noqa: E402  # imports models, so Django must be set up
 from builds.models import Configuration  # noqa: E402
 from documents.models import Document  # noqa: E402
 from runs import lifecycle  # noqa: E402
 from runs.models import Run  # noqa: E402
 
 BULK = True
-# More than a round queues at once: every job is a run of another document.
+# Must be more than a round queues at once, because each job is a run of a different document.
 DOCUMENTS = 6000
 documents: list[Document] = []
 configurations: list[Configuration] = []
@@ -55,7 +57,7 @@ def history(n: int) -> None:
 
 
 def workers(c: int) -> list[list[str]]:
-    """Return the commands for one process per slot, or for one process with all slots."""
+    """Return the commands that start one process per slot or, in the variant "slots", one process with all slots."""
     slots = c if os.environ["BENCH_VARIANT"] == "slots" else 1
     return [["peer_ade.py", "worker", "--slots", f"run={slots}", "--name", f"w{n}"] for n in range(c // slots)]
 

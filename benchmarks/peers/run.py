@@ -1,4 +1,4 @@
-"""Run the peers' own `run_peers.py` with ADE among them, in the environment of `python -m benchmarks.peers`."""
+"""Runs the peers' own `run_peers.py` with ADE as another peer. `python -m benchmarks.peers` creates the environment."""
 
 import os
 from typing import Any
@@ -18,7 +18,7 @@ run_peers.PEERS["ade-slots"] = ("peer_ade", {**ADE, "BENCH_VARIANT": "slots"}, T
 
 
 class NoRedis:
-    """Replaces Redis, which none of the chosen peers uses."""
+    """Replaces the Redis server, which none of the chosen peers uses."""
 
     url = version = "none"
 
@@ -31,7 +31,7 @@ class NoRedis:
 
 class Bench(run_peers.Bench):  # type: ignore[misc]  # as above
     def drain(self, peer: str, c: int, kind: str, *arguments: Any, **options: Any) -> None:
-        # Runs of ADE have no engine here that could start a process.
+        # ADE can't take part in measurements of kind "proc": its runs have no engine here that could start a process.
         if kind != "proc":
             super().drain(peer, c, kind, *arguments, **options)
 

@@ -1,6 +1,4 @@
-"""The dashboard, which lists problems first, then the overall state; and the actions that pause and resume the run
-queue.
-"""
+"""The dashboard: first the problems, then the overall state. Its actions pause and resume the run queue."""
 
 from django.contrib import messages
 from django.http import HttpRequest

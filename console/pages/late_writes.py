@@ -32,7 +32,7 @@ class LateWrite:
 
     @property
     def row_state(self) -> str:
-        """Describe the state of the row at that moment, because of which the write was refused."""
+        """Describe the state of the row at that moment, which is why the write was refused."""
         row = (self.event.data or {}).get("found") or {}
         owner = row.get("lease_owner")
         holder = f", held by {owner}" if owner else ""
@@ -42,7 +42,7 @@ class LateWrite:
 @dataclass(frozen=True)
 class LateWrites:
     slice: Slice
-    # How many of the events that were read the user may see.
+    # The number of events that were read and that the user may see.
     number: int
     is_cut: bool
 
@@ -56,8 +56,8 @@ def late_writes(request: HttpRequest) -> HttpResponseBase:
 
 
 def late_writes_for(request: HttpRequest) -> LateWrites:
-    """Return the newest late writes that this user may see: those of the user's workspaces and, if the user is a member
-    of any workspace, those of the installation.
+    """Return the newest late writes that this user may see: in the user's workspaces and, if the user is a member of
+    any workspace, in the installation.
     """
     if not (is_superuser(request) or Workspace.objects.for_user(request.user).exists()):
         return LateWrites(Slice((), "", "", is_first=True), 0, is_cut=False)

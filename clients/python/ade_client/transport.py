@@ -1,4 +1,4 @@
-"""Sends the client's requests: one at a time, with retries where they are safe, and with streams that reconnect."""
+"""Sends the client's requests one at a time, retries them where that is safe, and reconnects streams."""
 
 import http.client
 import io
@@ -15,17 +15,17 @@ from typing import Any, BinaryIO, TypeVar, cast
 from urllib.parse import SplitResult, quote, urlencode, urljoin, urlsplit
 
 READS = frozenset({"GET", "HEAD"})
-# The server did not start the work: it is busy or restarting.
+# The server is busy or restarting, so a request that can safely be repeated is sent again.
 AGAIN = frozenset({429, 502, 503, 504})
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 MOST_REDIRECTS = 5
-# Characters with a meaning in URLs, so they are not quoted in the address of a redirect.
+# Characters that have a meaning in URLs and so are not quoted in the address of a redirect.
 IN_ADDRESSES = "%/?:@!$&'()*+,;=-._~[]"
 FIRST_PAUSE_SECONDS = 0.5
 LONGEST_PAUSE_SECONDS = 30.0
-# Used until the server sends an interval.
+# Pause before a stream reconnects, until the server has sent another interval.
 BETWEEN_STREAMS_SECONDS = 0.1
-# Kind of a line that is not an event: the milliseconds to wait before a reconnect.
+# Kind of an `Event` that is no real event: its data is the number of milliseconds to wait before reconnecting.
 RETRY = "retry"
 CHUNK_BYTES = 1 << 16
 
@@ -72,7 +72,7 @@ class Call:
     body: Any = None
     files: Mapping[str, File] | None = None
     headers: Mapping[str, str] | None = None
-    # Whether it takes an Idempotency-Key.
+    # Whether the operation accepts an Idempotency-Key.
     creates: bool = False
     progress: Progress | None = None
 
@@ -118,7 +118,7 @@ class Transport:
         return json.loads(self._send_with_retries(call, Answer.whole, self._send))
 
     def download(self, call: Call, to: BinaryIO) -> int:
-        """Copy the response, or the target of its redirect, to a file. Return the number of bytes."""
+        """Copy the response, or the file to which it redirects, to `to`. Return the number of bytes."""
         with closing(self._open(call, self._send_to_storage)) as answer:
             if answer.http.status not in (200, 206):
                 raise _problem(answer)
@@ -133,7 +133,7 @@ class Transport:
         return count
 
     def pages(self, call: Call) -> Iterator[Any]:
-        """Yield all rows of a list, page by page."""
+        """Yield all rows of a list, requesting page after page."""
         cursor = call.query.get("cursor")
         while cursor != "":
             page = self.json(replace(call, query={**call.query, "cursor": cursor}))
@@ -141,8 +141,8 @@ class Transport:
             cursor = page["next"] or ""
 
     def follow(self, call: Call, after: str = "") -> Iterator[Event]:
-        """Yield events as they come. If the stream breaks off, reconnect and continue after the last event. The last
-        event is `end`, whose data has the reason.
+        """Yield events as they arrive. If the stream breaks off, reconnect and continue after the last received event.
+        The final event has the kind `end`, and its data has the reason.
         """
         failures, interval = 0, BETWEEN_STREAMS_SECONDS
         while True:
@@ -166,12 +166,12 @@ class Transport:
             self._sleep(pause)
 
     def _open(self, call: Call, send: Callable[[Call], Answer]) -> Answer:
-        """Return an answer whose body has not been read."""
+        """Return an answer whose body is not read yet."""
         return self._send_with_retries(call, lambda answer: answer, send)
 
     def _send_with_retries(self, call: Call, read: Callable[[Answer], T], send: Callable[[Call], Answer]) -> T:
         if call.creates:
-            # The same for all attempts, so that nothing is created twice if a response is lost.
+            # Send the same key in all attempts, so that nothing is created twice if a response is lost.
             call = _with_headers(call, {"Idempotency-Key": str(uuid.uuid4())} | dict(call.headers or {}))
         is_repeatable = call.creates or call.method in READS
         for attempt in range(1, self._attempts + 1):
@@ -185,7 +185,7 @@ class Transport:
                     raise Unreachable(f"{call.method} {call.path}: {error or type(error).__name__}") from error
                 self._sleep(_pause(attempt))
                 continue
-            # After 429 nothing was done, so any request may be sent again.
+            # With 429 the server has done nothing, so any request may be sent again.
             is_busy = problem.status == 429 or (is_repeatable and problem.status in AGAIN)
             if not is_busy or attempt == self._attempts:
                 raise problem
@@ -205,7 +205,9 @@ class Transport:
         return self._request(self._parts, call.method, self._target(call), body, headers)
 
     def _send_to_storage(self, call: Call) -> Answer:
-        """Follow redirects to a storage that sends files itself. It gets no token: the signed URL is enough."""
+        """Send the request, and follow redirects to a storage that sends files itself. The storage gets no token,
+        because the signed URL is enough.
+        """
         headers = {"Accept": "*/*"} | {name: value for name, value in (call.headers or {}).items() if name == "Range"}
         address = f"{self._parts.scheme}://{self._parts.netloc}{self._target(call)}"
         answer = self._send(call)
@@ -240,11 +242,13 @@ def path_of(template: str, **ids: Any) -> str:
 
 
 def _redirect_target(address: str, location: str) -> tuple[str, SplitResult]:
-    """Return the target of a redirect. A redirect from https must lead to https. Raises Unreachable."""
+    """Return the target of a redirect. Raises Unreachable if the target is not valid, or if a redirect from https does
+    not lead to https.
+    """
     schemes = ("https",) if address.startswith("https:") else ("http", "https")
     try:
         parts = urlsplit(target := urljoin(address, location))
-        # Reading the port raises ValueError if it is not valid.
+        # Reading `port` raises ValueError if the port is not valid.
         if location and parts.scheme in schemes and parts.hostname and parts.port != 0:
             return target, parts
     except ValueError:
@@ -255,13 +259,13 @@ def _redirect_target(address: str, location: str) -> tuple[str, SplitResult]:
 
 
 def _shown(location: str) -> str:
-    # Without the query, which may contain a signature.
+    # Leave out the query, which may contain a signature.
     return repr(location.partition("?")[0][:200])
 
 
 def events_of(lines: Any) -> Iterator[Event]:
-    """Parse a stream of server-sent events. An incomplete event at the end is left out. A message with nothing but an
-    ID has no kind, and one with the time to wait before a reconnect has the kind RETRY.
+    """Parse a stream of server-sent events. An incomplete event at the end is left out. A message that contains only an
+    ID becomes an Event without a kind, and one with the time to wait before reconnecting an Event of the kind RETRY.
     """
     id, kind = "", "message"
     data: list[str] = []
@@ -301,7 +305,9 @@ def _text(value: Any) -> str:
 
 
 def _pause(attempt: int, retry_after: str | None = None) -> float:
-    """Return a pause that doubles with each attempt, with jitter, so that clients do not retry all at once."""
+    """Return the seconds to wait: the value of Retry-After, or a time that doubles with each attempt. Both have jitter,
+    so that clients do not all retry at once.
+    """
     chance = random.random() / 2  # noqa: S311 - no secret
     if retry_after is not None and retry_after.isdecimal():
         return min(float(retry_after), LONGEST_PAUSE_SECONDS) + chance
@@ -314,7 +320,7 @@ def _problem(answer: Answer) -> Problem:
         data = json.loads(answer.whole())
         return Problem(status, data["code"], data["message"], data["details"], request_id)
     except (ValueError, KeyError, TypeError):
-        # The response comes from a proxy, not from the API.
+        # The response comes from something else than the API, such as a proxy.
         description = f"{status} {answer.http.reason} from {answer.connection.host}"
         if status in REDIRECTS:
             description += f", which redirects to {_shown(answer.http.headers.get('Location', ''))}"
@@ -322,7 +328,7 @@ def _problem(answer: Answer) -> Problem:
 
 
 class Form:
-    """A form with files, read in pieces, because a file may be larger than the memory."""
+    """The body of a form with files. It is read in pieces, because a file may be larger than the memory."""
 
     def __init__(self, files: Mapping[str, File], fields: Mapping[str, Any], progress: Progress | None) -> None:
         self._boundary = f"ade-{uuid.uuid4().hex}"
@@ -355,5 +361,5 @@ class Form:
 
 
 def _escape(text: str) -> str:
-    # The same escapes as browsers use.
+    # Escape the same characters in the same way as browsers do.
     return text.replace('"', "%22").replace("\r", "%0D").replace("\n", "%0A")
