@@ -384,7 +384,7 @@ CSRF_COOKIE_SECURE = not DEBUG
 SECURE_SSL_REDIRECT = not DEBUG
 SECURE_HSTS_SECONDS = 0 if DEBUG else 30 * 24 * 3600
 # W005 and W021 ask for HSTS on subdomains and preload lists. These affect other hosts, but ADE is responsible only for
-# its own name. The W002 of axes misses its middleware, which api/signins.py replaces.
+# its own name. axes.W002 asks for the middleware of axes, which api/signins.py replaces.
 SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021", "axes.W002"]
 CONTENT_SECURITY_POLICY = {
     "DIRECTIVES": {
