@@ -33,7 +33,8 @@ from work.claims import Interrupted
 from work.processes import hidden_paths, supervise
 from work.processes.supervise import Child, Ended, Limits, Line
 
-# uv resolves requirements and unpacks wheels of some GB. It is one of ADE's programs, not of the configuration's.
+# uv needs high limits, because it resolves requirements and unpacks wheels of some GB. It is one of ADE's own programs,
+# not of the configuration's.
 UV_LIMITS = Limits(
     cpu_seconds=None,
     address_space_bytes=None,
@@ -200,7 +201,7 @@ def has_requirements(text: str) -> bool:
 class _Empty:
     """An environment as it is before packages are installed.
 
-    Its paths are recorded then, because packages may bring a Python and folders of the same names.
+    These values are recorded at that time, because packages may bring a Python and folders of the same names.
     """
 
     # The interpreter outside the environment to which the environment's link leads. Run through the link, it would also

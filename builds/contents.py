@@ -76,7 +76,7 @@ def problems_of_files(files: Any) -> Iterator[str]:
 
 
 def problems_of_paths(files: Collection[str], folders: Collection[str] = ()) -> Iterator[str]:
-    """Check the paths of files, and of folders, for bad characters and for conflicts with each other."""
+    """Check the paths of files, and of folders that may be empty, for bad characters and for conflicts."""
     for path in [*files, *folders]:
         if len(path) > LONGEST_PATH:
             yield f"A path may have at most {LONGEST_PATH} characters, not {len(path)}."

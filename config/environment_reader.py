@@ -9,8 +9,8 @@ from config.environment import KINDS, NEEDED_BY, SETTINGS
 
 # If one of its workers exits with 3, gunicorn stops. With any other code, gunicorn would restart the worker forever.
 EXIT_CODE = 3
-# The least length of SECRET_KEY, and its least number of different characters. Anyone who guesses it can sign in as any
-# user.
+# The minimum length of SECRET_KEY, and its minimum number of different characters. Anyone who guesses the key can sign
+# in as any user.
 LEAST_KEY, LEAST_DIFFERENT = 32, 5
 
 

@@ -1,4 +1,4 @@
-"""The check of `manage.py doctor` that the file of each document exists and is intact."""
+"""The check of `manage.py doctor` on stored files: whether the file of each document exists and is intact."""
 
 import hashlib
 import random

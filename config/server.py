@@ -11,7 +11,7 @@ from config import databases, settings
 wsgi_app = "config.asgi:application"
 worker_class = "config.connections.Worker"
 workers = settings.WEB_CONCURRENCY
-# Only web processes have a pool. It must be set here, before Django loads the settings.
+# Only web processes have a connection pool. It must be set here, before they load the settings.
 settings.DATABASES["default"] = databases.pooled(settings.DATABASES["default"], settings.ADE_WEB_STATEMENT_SECONDS)
 # Django does not support the lifespan protocol.
 asgi_lifespan = "off"
@@ -23,8 +23,8 @@ graceful_timeout = 5
 timeout = 60
 # The control socket would be in the home directory, where all installations of a user would share it.
 control_socket_disable = True
-# The format leaves out query strings, because they may contain tokens or signatures of links. It matters to operators
-# who enable the access log.
+# Used if an operator enables the access log. It leaves out query strings, because they may contain tokens or signatures
+# of links.
 access_log_format = '%(h)s %(l)s %(u)s %(t)s "%(m)s %(U)s %(H)s" %(s)s %(b)s'
 logconfig_dict = settings.LOGGING | {
     "loggers": {

@@ -155,8 +155,7 @@ JOBS: list[str] = [
     *(f"{app}.jobs.JOB" for app in ENV["ADE_TEST_APPS"]),
 ]
 
-# The tables whose rows retention deletes, each by its rule in feeds/retention/rules.py. A system check verifies this
-# list.
+# The tables whose rows retention deletes, each by its rule in feeds/retention/rules.py. A system check verifies this.
 PURGE_ALLOWED: list[str] = [
     "feeds.RawArticle",
     "feeds.ClusterArticle",
@@ -206,8 +205,7 @@ RETENTION: list[str] = [
     "api.retention.SESSIONS",
 ]
 
-# Conditions under which a document is in use and must not be purged. They refer to the document as the outer row of a
-# subquery.
+# Conditions under which a document is in use and must not be purged. In them, the document is a subquery's outer row.
 DOCUMENT_NEEDS: list[str] = ["documents.models.processing.has_a_stage_at_work", "runs.models.document_has_a_run"]
 
 # The rules that must hold in the database. `manage.py doctor` checks them.
@@ -221,8 +219,7 @@ WORK_INVARIANTS: list[str] = [
     "webhooks.invariants.INVARIANTS",
 ]
 
-# django-q2 stores the schedules and reports which ones are due; see schedules/scheduler.py. It reads this variable when
-# it is imported.
+# django-q2 stores the schedules and reports which are due (schedules/scheduler.py). It reads this variable at import.
 os.environ.pop("Q_CLUSTER_NAME", None)
 Q_CLUSTER = {
     "name": "ade",
@@ -384,7 +381,7 @@ CSRF_COOKIE_SECURE = not DEBUG
 SECURE_SSL_REDIRECT = not DEBUG
 SECURE_HSTS_SECONDS = 0 if DEBUG else 30 * 24 * 3600
 # W005 and W021 ask for HSTS on subdomains and preload lists. These affect other hosts, but ADE is responsible only for
-# its own name. The W002 of axes misses its middleware, which api/signins.py replaces.
+# its own name. axes.W002 asks for the middleware of axes, which api/signins.py replaces.
 SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021", "axes.W002"]
 CONTENT_SECURITY_POLICY = {
     "DIRECTIVES": {

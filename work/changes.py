@@ -55,7 +55,7 @@ class Change:
 
     @property
     def latest(self) -> datetime:
-        """The time that the event will have, because it must not be before the earlier events."""
+        """The latest time of all events of this change. `event` gets this time, because it comes last."""
         return max(event.at for event in (self.event, *self.earlier))
 
     def at(self, moment: datetime) -> "Change":

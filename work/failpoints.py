@@ -89,7 +89,9 @@ def hit(name: str) -> None:
 
 @contextmanager
 def inside(name: str) -> Iterator[None]:
-    """Mark a point between the last statement and the commit. While armed, open a transaction to make such a point."""
+    """Mark a point between the last statement and the commit. If the point is armed, open a transaction, because
+    otherwise each statement may be its own transaction.
+    """
     if name not in _armed:
         yield
         return

@@ -252,7 +252,7 @@ def record_process(claim: Claim, process: Data) -> bool:
 def prune(
     states: StateMachine, ids: Sequence[int], *, where: Q, actor: str, also: Pruning | None = None
 ) -> dict[int, Data]:
-    """Replace the history of those rows of `ids` that match `where` with one event that records the deletion.
+    """Replace the history of each given row that matches `where` with one event, which records the deletion.
 
     Return id -> what was deleted. The new event has the row's status, as the last deleted event had.
     """

@@ -124,8 +124,8 @@ def _purge_unless_contended(purge: Callable[[list[int]], Mapping[str, int]], ids
     try:
         return patiently(lambda: purge(ids))
     except Exception as error:
-        # Another transaction has locked some of the rows. This batch is tried again at the next run. Go on with the
-        # other batches until then.
+        # Another transaction has locked some of these rows. The next run tries them again, and must not keep the other
+        # batches waiting.
         if not isinstance(error, Contended) and not is_contention(error):
             raise
         log.info("retention.contended", first=ids[0], last=ids[-1], error=" ".join(str(error).split()))

@@ -164,7 +164,7 @@ class Child:
     def poll(self, timeout_seconds: float = 0.0) -> Ended | None:
         """Read the output, and wait at most this long for it. Return None while the child runs.
 
-        Raise CannotStart if bubblewrap could not start the program, because only its end shows this.
+        Raise CannotStart if bubblewrap could not start the program. This becomes known only when bubblewrap ends.
         """
         if self.ended or self._is_closed:
             return self.ended

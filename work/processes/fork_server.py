@@ -118,7 +118,7 @@ class ForkServer:
         on_event: OnEvent | None = None,
         trust_until: float = math.inf,
     ) -> Child:
-        """Fork a child, with the same contract as `supervise.spawn`. Raises CannotStart."""
+        """Fork a child. The arguments mean the same as in `supervise.spawn`. Raise CannotStart if it cannot start."""
         if self._guard is None or self._root is None:
             raise RuntimeError("The fork server is not ready, or not free.")
         directory, _, variables = place(cwd, env or {})

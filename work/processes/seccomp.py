@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 # The values by which a filter recognises a call's architecture, from <linux/audit.h>.
 _ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
-# On x86_64, the numbers of x32 calls have this bit. They would bypass the filter, because they differ from its numbers.
+# On x86_64, x32 calls have numbers of their own, which contain this bit. Unless refused, they would bypass the filter.
 _X32_BIT = 0x40000000
 
 _LOAD, _JUMP_EQUAL, _JUMP_AT_LEAST, _JUMP_ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
@@ -115,7 +115,8 @@ _IOCTL = Calls(16, 29)
 # their size reports success but has no effect.
 _SETSOCKOPT, _SOL_SOCKET, _BUFFERS = Calls(54, 208), 1, [7, 8]
 # With these calls, a program could slow down process 1 of the sandbox, which forks the other processes. So they are
-# refused for process 1; 0 and other IDs are allowed. The values are the call and the position of its process ID.
+# refused for process 1. The ID 0, which means the process itself, and all other IDs are allowed. The values are the
+# call and the position of its process ID.
 _OF_A_PROCESS = {
     "prlimit64": (Calls(302, 261), 0),
     "sched_setaffinity": (Calls(203, 122), 0),
@@ -168,7 +169,10 @@ def _when_called(machine: str, calls: Iterable[Calls], answer: int) -> list[byte
 def _when_argument(
     machine: str, calls: Calls, position: int, compare: int, values: list[int], answer: int
 ) -> list[bytes]:
-    """Answer a call by the value of an argument. Compare only its lower half: the kernel uses no more of these ones."""
+    """Answer a call by the value of an argument.
+
+    Compare only the lower half of the argument, because the kernel ignores the upper half in these calls.
+    """
     checks = [part for value in values for part in (_jump(compare, value, 0, 1), _statement(_RETURN, answer))]
     body = [_statement(_LOAD, _ARGUMENTS + 8 * position), *checks, _statement(_LOAD, _NUMBER)]
     return [_jump(_JUMP_EQUAL, getattr(calls, machine), 0, len(body)), *body]

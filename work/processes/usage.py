@@ -65,7 +65,8 @@ class Usage:
     ) -> None:
         self._root, self._folders, self._most = root, folders, most
         self._walled_off, self._own_network = walled_off, own_network
-        # To estimate files and memory that cannot be inspected, we compare the machine's totals with these values.
+        # Files and memory that cannot be inspected are estimated by how far the machine's totals have since moved from
+        # these values.
         self._free_at_first, self._shared_at_first = _free_bytes(folders), _shared_bytes() or _TOO_MUCH
         # The first process of the sandbox. Killing it ends all processes in the sandbox at once. Otherwise a fork bomb
         # could fork faster than its processes are killed.

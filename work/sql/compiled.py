@@ -1,6 +1,4 @@
-"""Querysets whose SQL is compiled once per process, because the ORM takes longer to write it than the database to run
-it.
-"""
+"""Querysets whose SQL is compiled once per process, because compiling a query takes longer than running it."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime

@@ -15,7 +15,7 @@ from django.db import DEFAULT_DB_ALIAS, connection, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 from psycopg.pq import ExecStatus
 
-# Switches preparing on in the driver. So high that only statements with `prepare=True` are prepared.
+# Switches preparing on in the driver. The threshold is so high that only statements with `prepare=True` are prepared.
 PREPARE_THRESHOLD = 1000
 
 _PLAIN = frozenset({str, int, float, bool})
@@ -56,7 +56,7 @@ def run(sql: str, params: Sequence[Any]) -> None:
 
 
 def peek(sql: str) -> Any:
-    """Return the single number that a statement selects. It costs a quarter of `one`, for frequent polling."""
+    """Return the single number that a statement selects. This takes a quarter of the time of `one`; use it to poll."""
     db = connections[DEFAULT_DB_ALIAS]
     if not db.in_atomic_block and not db.settings_dict.get("DISABLE_SERVER_SIDE_CURSORS"):
         if db.vendor == "postgresql":
@@ -104,7 +104,9 @@ def adapt(value: Any) -> Any:
 
 
 def literal(value: Any) -> str:
-    """Format a constant of ADE as SQL. The planner must see it in a prepared statement to choose the right index."""
+    """Format a constant of ADE as SQL. If it were a parameter of a prepared statement, the planner would not see its
+    value, and might choose the wrong index.
+    """
     value = adapt(value)
     if value is None:
         return "NULL"
