@@ -171,10 +171,8 @@ def spawn(
     bubblewrap. There the child can read the programs and libraries of the system, its own installation and the
     `readable` paths, and can write to the `writable` paths and `cwd`. With `network`, which is for ADE's own programs,
     it sees the whole machine except the `hidden` paths. With `is_first`, the program is the first process of its
-    sandbox and must reap orphans. `trust_until` is as in `Child.trust_until`; after that time the child is not even
-    started.
-
-    Raise CannotStart if the child cannot be started, and ValueError if `env` contains a secret.
+    sandbox and must reap orphans. After `trust_until` (see `Child.trust_until`) the child is not even started. Raises
+    CannotStart, and ValueError if `env` contains a secret.
     """
     directory, scratch, variables = place(cwd, env or {})
     limits = limits or Limits()
@@ -182,10 +180,11 @@ def spawn(
     command = [program, *argv[1:]]
     pipes = limits.pipes(on_output, on_event)
     with ExitStack() as ours, ExitStack() as theirs, explain_failure(program, directory):
+        written = _absolute(writable)  # before the start, because it raises if a path is missing
         wires = Wires(ours, theirs, pass_fds)
         connect(wires, pipes, variables, stdin=stdin)
         if (sandbox or level()) == "bubblewrap":
-            shown = (_absolute(writable), _absolute(readable), _absolute(hidden))
+            shown = (written, _absolute(readable), _absolute(hidden))
             paths = SandboxPaths(program, directory, scratch, network, *shown, is_first=is_first)
             number = wires.free_number()
             pipes.sandbox_report = wires.pipe(number)
@@ -203,9 +202,8 @@ def spawn(
             "group": groups.order(limits.tasks),
         }
         guard, answer = spawner_client.start(order | times, wires)
-        # All processes below the guard are the child's: orphaned descendants move to the guard, which has one child at
-        # a time.
-        measured = (guard.pid, [directory, *_absolute(writable)], limits.most())
+        # All processes below the guard are the child's: the guard has one child at a time and adopts its orphans.
+        measured = (guard.pid, [directory, *written], limits.most())
         usage = Usage(*measured, walled_off=is_sandboxed, own_network=is_sandboxed and not network)
         return Child(program, guard, answer, pipes, ours.pop_all(), usage=usage, **times)
 
