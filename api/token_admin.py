@@ -7,13 +7,11 @@ from django.db.models import Model
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 
-from api import tokens
+from api import operations
 from api.models import ApiToken
 from api.token_form import TokenForm
 from work import clock
 from work.operations.admin import VerbAdmin, choice_filter
-from work.operations.outcomes import Outcome
-from work.operations.previews import Operation
 from workspaces.permissions import ScopedAdmin, WorkspaceFilter, roles_of
 
 STATES: dict[str, Callable[[Any], Any]] = {
@@ -21,15 +19,6 @@ STATES: dict[str, Callable[[Any], Any]] = {
     ApiToken.State.EXPIRED.value: lambda rows: rows.not_revoked().filter(expires_at__lte=clock.now()),
     ApiToken.State.REVOKED.value: lambda rows: rows.filter(revoked_at__isnull=False),
 }
-
-
-def revoke(token: ApiToken, *, actor: str) -> Outcome:
-    return Outcome.REVOKED if tokens.revoke(token, actor=actor) else Outcome.WAS_REVOKED
-
-
-REVOKE = Operation(
-    "revoke", "Revoke", revoke, lambda token: Outcome.WAS_REVOKED if token.revoked_at else Outcome.REVOKED
-)
 
 
 @admin.register(ApiToken)
@@ -48,7 +37,7 @@ class ApiTokenAdmin(ScopedAdmin, VerbAdmin):
         *("revoked_at", "revoked_by", "last_used_at", "last_used_from"),
     ]
     readonly_fields = ["how", "may"]
-    operations = [REVOKE]
+    operations = [operations.REVOKE]
 
     def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         return request.user.is_superuser or roles_of(request).is_member

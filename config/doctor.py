@@ -61,6 +61,8 @@ class Check:
     look: Callable[[], Finding]
     # Whether later checks cannot run if this one fails.
     is_ground: bool = False
+    # The check is only for databases of this vendor; "" means all.
+    vendor: str = ""
 
     def run(self) -> Finding:
         try:
@@ -94,11 +96,10 @@ def all_checks(*, thorough: bool = False, files: Files = Files.SAMPLE, vendor: s
         "database.migrations", "fails: the schema is of another version", migrations_are_applied, is_ground=True
     )
     yield Check("database.clock", "host and database differ by more than 5 s", clocks_agree)
-    if vendor in ("sqlite", ""):
-        yield Check("database.sqlite_file", "fails: it is on a network file system", sqlite_is_on_a_local_disk)
-        yield Check("database.sqlite_mode", "fails: WAL or foreign keys are off", sqlite_mode)
-    if vendor in ("postgresql", ""):
-        yield Check("database.isolation", "transactions are not read committed", isolation)
+    on_network = "fails: it is on a network file system"
+    yield Check("database.sqlite_file", on_network, sqlite_is_on_a_local_disk, vendor="sqlite")
+    yield Check("database.sqlite_mode", "fails: WAL or foreign keys are off", sqlite_mode, vendor="sqlite")
+    yield Check("database.isolation", "transactions are not read committed", isolation, vendor="postgresql")
     yield Check("documents.files", "fails: a stored file is missing or damaged", partial(files_are_whole, files))
     yield Check("services.answering", "Azure or OpenAI does not answer", services_answer)
     yield Check("search.words", "fails: SQLite's full-text table differs from the chunks", words_can_be_looked_up)

@@ -23,8 +23,6 @@ from workspaces.models import Workspace
 View = Callable[..., HttpResponseBase]
 Row = TypeVar("Row", bound=Model)
 
-LONGEST_REASON = 500
-
 
 def page(view: View) -> View:
     """Decorate the view of a read-only page for signed-in users."""
@@ -111,10 +109,6 @@ def must_have(request: HttpRequest, permission: str) -> None:
     """Require a permission that applies to the whole installation. The admin and the API check the same permissions."""
     if not person_of(request).has_perm(permission):
         raise PermissionDenied(f"You need the permission {permission} to do this.")
-
-
-def reason_of(request: HttpRequest) -> str:
-    return " ".join(request.POST.get("reason", "").replace("\0", "").split())[:LONGEST_REASON]
 
 
 def back(request: HttpRequest, otherwise: str) -> HttpResponseRedirect:

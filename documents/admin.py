@@ -8,7 +8,7 @@ from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils.html import format_html
 
-from documents import field_admin, reprocessing
+from documents import field_admin, operations
 from documents.forms import AgainForm, UploadForm
 from documents.lifecycle import DOCUMENT_STATES, JOB_STATES, STAGE_STATES
 from documents.models import Document, DocumentChunk, DocumentProcessingJob, OutsideService, Stage
@@ -36,7 +36,7 @@ class DocumentAdmin(OperatedAdmin):
         *("created_at", "contents", "recognised", "excerpt"),
     ]
     readonly_fields = ["stored_as", "download", "contents", "recognised", "excerpt"]
-    operations = [reprocessing.REPROCESS]
+    operations = [operations.REPROCESS]
 
     def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         return roles_of(request).is_operator

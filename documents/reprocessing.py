@@ -4,7 +4,6 @@ from documents import embedding, lifecycle
 from documents.lifecycle import DOCUMENT_STATES
 from documents.models import Document, DocumentQuerySet
 from work.operations.outcomes import Outcome
-from work.operations.previews import Operation
 from workspaces.models import Workspace
 
 REPROCESSABLE = frozenset(DOCUMENT_STATES["reopen"].origins)
@@ -31,6 +30,3 @@ def select(workspace: Workspace, status: str | None, *, is_of_another_model: boo
     if is_of_another_model:
         documents = documents.exclude(embedding_model=embedding.model())
     return documents.order_by("id")
-
-
-REPROCESS = Operation("reprocess", "Process again", reprocess, preview, knows_bulk=True)

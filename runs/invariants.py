@@ -2,7 +2,7 @@
 
 from builds.models import Build
 from runs.models import Run
-from work.invariants import DEFECT, Dialect, Invariant, words
+from work.invariants import DEFECT, Dialect, Invariant, overlaps, words
 
 # A run becomes visible a moment after its creation time, when its submission commits.
 SUBMISSION_SECONDS = 1
@@ -17,19 +17,6 @@ _ENDED = words(Run.TERMINAL)
 _ONE_RUNNING = """
     SELECT 'document', input_document_id FROM runs
     WHERE status = 'running' GROUP BY input_document_id HAVING COUNT(*) > 1"""
-# Compares each run only with the run that started just before it, in the order in which the events were written: if any
-# two runs of a document overlap, two such neighbours do.
-_OVERLAPS = f"""
-    SELECT 'run', o.id FROM (
-        SELECT r.id, e.started, LAG(COALESCE(e.ended, {2**63 - 1}))
-            OVER (PARTITION BY r.input_document_id ORDER BY e.started) AS before_ended
-        FROM runs r JOIN (
-            SELECT subject_id, MIN(CASE WHEN to_status = 'running' THEN id END) AS started,
-                MIN(CASE WHEN to_status IN ({_ENDED}) THEN id END) AS ended
-            FROM events WHERE subject_kind = 'run' AND to_status <> '' GROUP BY subject_id
-        ) e ON e.subject_id = r.id
-        WHERE e.started IS NOT NULL
-    ) o WHERE o.started < o.before_ended"""
 _LIVES = f"""
     SELECT 'run', subject_id FROM events WHERE subject_kind = 'run' AND to_status <> '' GROUP BY subject_id
     HAVING SUM(CASE WHEN from_status = 'queued' AND to_status = 'running' THEN 1 ELSE 0 END) > 1
@@ -102,7 +89,7 @@ INVARIANTS = (
     Invariant(
         "runs_of_a_document_never_overlap",
         "A run of a document starts only when the one before it has ended.",
-        lambda _: _OVERLAPS,
+        lambda _: overlaps(Run, "run", "input_document_id"),
         DEFECT,
     ),
     Invariant(

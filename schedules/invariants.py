@@ -1,11 +1,10 @@
 """Invariants of job runs: see `work/invariants.py`."""
 
 from schedules.models import JobRun
-from work.invariants import DEFECT, Dialect, Invariant, words
+from work.invariants import DEFECT, Dialect, Invariant, overlaps, words
 
 # A free worker thread claims a due slot within a tick, but each of the jobs before it may take a while.
 DUE_SECONDS = 300
-
 
 _SLOTS = """
     SELECT 'job_run', MAX(id) FROM job_runs GROUP BY job_name, scheduled_for HAVING COUNT(*) > 1
@@ -19,17 +18,6 @@ _SLOT_SUCCESSES = """
     SELECT 'job_run', MAX(r.id) FROM job_runs r
     JOIN events e ON e.subject_kind = 'job_run' AND e.subject_id = r.id AND e.to_status = 'success'
     GROUP BY r.job_name, r.scheduled_for HAVING COUNT(*) > 1"""
-_SLOT_OVERLAPS = f"""
-    SELECT 'job_run', o.id FROM (
-        SELECT r.id, e.started, LAG(COALESCE(e.ended, {2**63 - 1}))
-            OVER (PARTITION BY r.job_name ORDER BY e.started) AS before_ended
-        FROM job_runs r JOIN (
-            SELECT subject_id, MIN(CASE WHEN to_status = 'running' THEN id END) AS started,
-                MIN(CASE WHEN to_status IN ({words(JobRun.TERMINAL)}) THEN id END) AS ended
-            FROM events WHERE subject_kind = 'job_run' AND to_status <> '' GROUP BY subject_id
-        ) e ON e.subject_id = r.id
-        WHERE e.started IS NOT NULL
-    ) o WHERE o.started < o.before_ended"""
 
 
 def _forgotten_slots(dialect: Dialect) -> str:
@@ -68,7 +56,7 @@ INVARIANTS = (
     Invariant(
         "slots_of_a_job_never_overlap",
         "A slot of a job starts only when the one before it has ended.",
-        lambda _: _SLOT_OVERLAPS,
+        lambda _: overlaps(JobRun, "job_run", "job_name"),
         DEFECT,
     ),
     Invariant(

@@ -23,6 +23,7 @@ if not apps.ready:
 
 from django.conf import settings
 from django.core.management import get_commands, load_command_class
+from django.utils.text import capfirst
 
 from api.callers import ROLES
 from api.errors import CODES
@@ -231,8 +232,7 @@ def events_page() -> str:
 
 
 def subject(machine: StateMachine) -> Iterator[str]:
-    name = str(machine.model._meta.verbose_name_plural)
-    yield f"## {name[0].upper()}{name[1:]} (`{machine.kind}`)"
+    yield f"## {capfirst(machine.model._meta.verbose_name_plural)} (`{machine.kind}`)"
     rows = [(code(kind), changes_of(machine, kind), plain(text)) for kind, text in machine.events.items()]
     yield table(("kind", "status", "when"), *rows)
 
@@ -285,7 +285,7 @@ def operation_rows(paths: Mapping[str, Any], tag: str) -> Iterable[Sequence[str]
 
 
 def doctor_page() -> str:
-    rows = {check.name: (code(check.name), plain(check.finding)) for check in all_checks(vendor="")}
+    rows = {check.name: (code(check.name), plain(check.finding)) for check in all_checks()}
     invariants = [row for name, row in rows.items() if name.startswith("invariant.")]
     return page(
         "Reference: checks of doctor",

@@ -71,6 +71,25 @@ class Invariant:
             return [(kind, id) for kind, id in cursor.fetchmany(most)]
 
 
+def overlaps(model: type[Work], kind: str, group: str) -> str:
+    """Return SQL that finds rows of the same group, such as runs of a document, that were active at the same time.
+
+    It compares each row only with the row that started just before it, in the order in which the events were written:
+    if any two rows of a group overlap, two such neighbours do.
+    """
+    return f"""
+        SELECT '{kind}', o.id FROM (
+            SELECT r.id, e.started, LAG(COALESCE(e.ended, {2**63 - 1}))
+                OVER (PARTITION BY r.{group} ORDER BY e.started) AS before_ended
+            FROM {model._meta.db_table} r JOIN (
+                SELECT subject_id, MIN(CASE WHEN to_status = '{model.ACTIVE}' THEN id END) AS started,
+                    MIN(CASE WHEN to_status IN ({words(model.TERMINAL)}) THEN id END) AS ended
+                FROM events WHERE subject_kind = '{kind}' AND to_status <> '' GROUP BY subject_id
+            ) e ON e.subject_id = r.id
+            WHERE e.started IS NOT NULL
+        ) o WHERE o.started < o.before_ended"""
+
+
 def all_invariants() -> Iterator[Invariant]:
     for path in settings.WORK_INVARIANTS:
         yield from import_string(path)

@@ -10,10 +10,11 @@ from builds import operations, why
 from builds.lifecycle import BUILD_STATES
 from builds.models import Build, Configuration
 from console import build_details, lists
-from console.frame import act, actor_of, back, find, must_operate, operates, page, reason_of, report, show
+from console.frame import act, actor_of, back, find, must_operate, operates, page, report, show
 from console.logs import Log, last_lines, log_page
 from work.models import Event
 from work.operations.outcomes import Outcome, sentence
+from work.operations.previews import reason_of
 
 LATEST_EVENTS = 30
 # Earlier failures are searched for in this many of the latest events.

@@ -7,8 +7,9 @@ from django.urls import reverse
 
 from api.routes.queue import PERMISSION
 from console import attention, charts, situation
-from console.frame import act, actor_of, back, must_have, page, person_of, reason_of, show
+from console.frame import act, actor_of, back, must_have, page, person_of, show
 from runs import queue
+from work.operations.previews import reason_of
 
 LATEST_FAILURES = 6
 

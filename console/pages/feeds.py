@@ -14,7 +14,7 @@ from django.views.decorators.http import require_http_methods
 
 from api.audit import record_of
 from console import formatting, lists
-from console.frame import act, actor_of, back, for_members, must_have, page, person_of, reason_of, report, show
+from console.frame import act, actor_of, back, for_members, must_have, page, person_of, report, show
 from feeds import feed_status, opml, sources
 from feeds.forms import FeedForm
 from feeds.lifecycle import FEED_STATES
@@ -22,6 +22,7 @@ from feeds.models import FeedSource
 from feeds.opml import MOST_BYTES, BadOpml
 from work.models import Event
 from work.operations.outcomes import Outcome, sentence
+from work.operations.previews import reason_of
 
 # The same permissions as in the admin and the API.
 ADD, CHANGE = "feeds.add_feedsource", "feeds.change_feedsource"

@@ -14,7 +14,7 @@ from django.utils.html import format_html
 from api.audit import record_of
 from console import formatting
 from console.calendar import SQUARES, calendar_of, moment_of
-from console.frame import act, actor_of, back, for_members, must_have, page, person_of, reason_of, show
+from console.frame import act, actor_of, back, for_members, must_have, page, person_of, show
 from console.job_status import Line, all_lines, line_of
 from schedules import history, requests, why
 from schedules.history import SCHEDULED_JOB_STATES
@@ -24,6 +24,7 @@ from schedules.models import JobRun
 from schedules.requests import NotASlot, SlotTaken
 from work.models import Event
 from work.operations.commands import clean
+from work.operations.previews import reason_of
 
 # The same permission as in the admin and the API.
 CHANGE = "schedules.change_scheduledjob"

@@ -11,7 +11,7 @@ from django.urls import reverse
 from builds.models import Build, Configuration
 from console import artifact_previews, lists, page_images
 from console.findings import findings_of, sheet_of
-from console.frame import act, actor_of, back, find, must_operate, operates, page, reason_of, report, show
+from console.frame import act, actor_of, back, find, must_operate, operates, page, report, show
 from console.logs import last_lines, log_page
 from console.timeline import timeline_of
 from documents.models import Document
@@ -20,6 +20,7 @@ from runs.lifecycle import RUN_STATES, Purged, QueueFull
 from runs.models import Artifact, Run
 from work.models import Event
 from work.operations.outcomes import sentence
+from work.operations.previews import reason_of
 from workspaces.models import Workspace
 
 MOST_SHOWN = 100

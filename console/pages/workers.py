@@ -10,12 +10,13 @@ from django.urls import reverse
 from api.audit import record_of
 from api.visibility import doing
 from console import lists
-from console.frame import act, actor_of, back, for_members, must_have, page, person_of, reason_of, report, show
+from console.frame import act, actor_of, back, for_members, must_have, page, person_of, report, show
 from console.queues import queues
 from console.subjects import Named, named
 from work import clock, draining
 from work.boots import WORKER_STATES
 from work.models import Event, Worker
+from work.operations.previews import reason_of
 from work.why import LiveWorkers
 
 # The filters of the list; "" selects all workers that have not stopped.

@@ -67,7 +67,7 @@ def test_every_result_is_documented():
 
 
 def test_every_check_that_is_documented_is_there():
-    names = {check.name for check in all_checks(vendor="")}
+    names = {check.name for check in all_checks()}
     pages = "".join(path.read_text() for path in DOCS.glob("*.md"))
 
     for named in re.findall(r"`(?:manage.py )?(?:doctor )?(invariant\.[a-z_]+)`", pages):

@@ -10,11 +10,11 @@ from functools import partial
 from typing import Any
 
 from api.models import ApiToken
-from api.token_admin import REVOKE
+from api.operations import REVOKE
 from builds import operations as builds
 from builds.models import Build
 from documents.models import Document
-from documents.reprocessing import REPROCESS
+from documents.operations import REPROCESS
 from feeds import operations as feeds
 from feeds import sources
 from runs import operations as runs

@@ -202,14 +202,13 @@ class VerbAdmin(SubjectAdmin):
         return [*buttons, *bulk.urls(self), *super().get_urls()]
 
     def _do_one(self, request: HttpRequest, id: int, operation: Operation) -> HttpResponse:
-        rows = self.get_queryset(request).filter(pk=id)
-        row = rows.first()
+        row = self.get_queryset(request).filter(pk=id).first()
         if row is None:
             raise Http404
         if not self.operated(request)(row):
             raise PermissionDenied
         results: list[RowResult] = []
-        apply(rows, operation, lambda row: True, results, actor=request.user.get_username(), reason="")
+        apply([row], operation, lambda row: True, results, actor=request.user.get_username(), reason="")
         bulk.show_results(self, request, results)
         return HttpResponseRedirect(reverse(f"admin:{self.opts.app_label}_{self.opts.model_name}_change", args=[id]))
 

@@ -45,17 +45,12 @@ class _Form:
         # "1" if the user selected all rows that match the filter, "0" if the user selected single rows.
         self.across = request.POST.get("select_across", "0")
         self.is_across = self.across == "1"
-        reason = " ".join(request.POST.get("reason", "").replace("\0", "").split())
-        self.reason = reason[: previews.LONGEST_REASON]
+        self.reason = previews.reason_of(request)
 
     def next(self, **values: Any) -> dict[str, Any]:
         """Return the values of the form on the next page."""
         repeated = {"url": self.url, "chosen": self.selected, "across": self.across, "until": self.until}
         return repeated | {"once": once.new_key()} | values
-
-
-def is_selected_in_a_list(request: HttpRequest) -> bool:
-    return ACTION_CHECKBOX_NAME in request.POST
 
 
 def urls(site: Any) -> list[URLPattern]:

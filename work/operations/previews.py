@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from django.db.models import Model
-from django.http import HttpResponse
+from django.http import HttpRequest, HttpResponse
 
 from work.operations import spreadsheets
 from work.operations.commands import clean
@@ -24,6 +24,10 @@ LONGEST_NAME, LONGEST_REASON = 100, 500
 HEAD = ("row", "id", "name", "outcome", "new")
 
 IsTheirs = Callable[[Any], bool]
+
+
+def reason_of(request: HttpRequest) -> str:
+    return " ".join(request.POST.get("reason", "").replace("\0", "").split())[:LONGEST_REASON]
 
 
 class OperationResult(NamedTuple):
@@ -49,6 +53,10 @@ class Operation:
     knows_bulk: bool = False
     # Returns how many new rows there is room for. None means any number.
     capacity: Callable[[], int | None] = lambda: None
+
+    def apply_to(self, row: Any, **options: Any) -> OperationResult:
+        result = self.do(row, **options)
+        return result if isinstance(result, OperationResult) else OperationResult(result)
 
     def is_offered(self, row: Any) -> bool:
         """Return whether the page of this row should have the operation's button."""
@@ -117,8 +125,7 @@ def apply(
     if operation.knows_bulk:
         options["in_bulk"] = len(rows) > 1
     for row in rows:
-        result = operation.do(row, **options) if is_theirs(row) else Outcome.NOT_YOURS
-        outcome, made = result if isinstance(result, OperationResult) else (result, None)
+        outcome, made = operation.apply_to(row, **options) if is_theirs(row) else OperationResult(Outcome.NOT_YOURS)
         name = clean(" ".join(str(row).split()))
         name = name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…"
         results.append(RowResult(row.pk, name, outcome, made))

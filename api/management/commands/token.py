@@ -3,7 +3,7 @@ from typing import Any
 
 from django.contrib.auth.models import User
 
-from api import grants, tokens
+from api import grants, operations
 from api.grants import Refused
 from api.models import ApiToken, Scope
 from work.operations.commands import (
@@ -86,12 +86,10 @@ class Command(NounCommand):
         return Answer({"tokens": rows}, table(rows, *COLUMNS))
 
     def revoke(self, *, ids: list[int], actor: str | None, **_: Any) -> Answer:
-        name = actor_of(actor)
+        def revoke(token: ApiToken) -> tuple[Outcome, Row]:
+            return operations.revoke(token, actor=actor_of(actor)), {}
 
-        def do(token: ApiToken) -> tuple[Outcome, Row]:
-            return (Outcome.REVOKED if tokens.revoke(token, actor=name) else Outcome.WAS_REVOKED), {}
-
-        return of_each("token", ids, ApiToken.objects.in_bulk(ids), do)
+        return of_each("token", ids, ApiToken.objects.in_bulk(ids), revoke)
 
 
 def _find_user(name: str) -> User:

@@ -5,7 +5,7 @@ from typing import Any
 
 from django.conf import settings
 
-from builds import environments, lifecycle, why
+from builds import environments, lifecycle, operations, why
 from builds.commands import find_configuration
 from builds.environments import StoredEnvironment
 from builds.lifecycle import BUILD_STATES
@@ -105,8 +105,7 @@ class Command(WatchedCommand):
 
     def again(self, *, ids: list[int], actor: str | None, **_: Any) -> Answer:
         def again(build: Build) -> tuple[Outcome, Row]:
-            is_queued = lifecycle.again(build.pk, actor=actor_of(actor))
-            return Outcome.MADE if is_queued else Outcome.NOT_ENDED, {}
+            return operations.build_again(build, actor=actor_of(actor)), {}
 
         return of_each("build", ids, _builds(ids), again)
 

@@ -3,6 +3,7 @@ from collections import Counter
 from typing import Any
 
 from django.core.management.base import CommandParser
+from django.db import connection
 
 from config.doctor import Level, all_checks
 from config.file_checks import Files
@@ -29,6 +30,7 @@ class Command(OperatorCommand):
 
     def answer(self, **options: Any) -> Answer:
         checks = list(all_checks(thorough=options["thorough"], files=Files(options["files"])))
+        checks = [check for check in checks if check.vendor in ("", connection.vendor)]
         prefixes = options["names"]
         for prefix in prefixes:
             if not any(check.name.startswith(prefix) for check in checks):

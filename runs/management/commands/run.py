@@ -7,6 +7,7 @@ from runs import lifecycle, why
 from runs.artifacts import Damaged, copy_out
 from runs.lifecycle import RUN_STATES, OtherWorkspace, Purged, QueueFull
 from runs.models import Artifact, Run
+from runs.operations import RUN_AGAIN
 from work.operations.commands import (
     AddVerb,
     Answer,
@@ -178,13 +179,8 @@ class Command(WatchedCommand):
 
     def again(self, *, ids: list[int], actor: str | None, **_: Any) -> Answer:
         def again(run: Run) -> tuple[Outcome, Row]:
-            try:
-                new = lifecycle.run_again(run, actor=actor_of(actor))
-            except QueueFull:
-                return Outcome.NO_PLACE, {}
-            except Purged:
-                return Outcome.PURGED, {}
-            return Outcome.MADE, {"new_run": new.pk}
+            outcome, new = RUN_AGAIN.apply_to(run, actor=actor_of(actor))
+            return outcome, {"new_run": new.pk} if new else {}
 
         return of_each("run", ids, Run.objects.listed().in_bulk(ids), again, "new_run")
 

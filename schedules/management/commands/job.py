@@ -6,7 +6,7 @@ from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
-from schedules import history, job_status, ledger, requests, why
+from schedules import history, job_status, ledger, operations, requests, why
 from schedules.jobs import Job, UnknownJob, job_named
 from schedules.models import DueSlot, JobRun, ScheduledJob
 from schedules.requests import NotASlot, SlotTaken
@@ -164,12 +164,10 @@ class Command(NounCommand):
         return Answer(data | {"job_run": row}, fields(row), exit)
 
     def pause(self, *, name: str, reason: str, actor: str | None, **_: Any) -> Answer:
-        has_paused = history.pause(_declared(name, actor), actor=actor_of(actor), reason=reason)
-        return _answer_of_pause(name, Outcome.PAUSED if has_paused else Outcome.WAS_PAUSED)
+        return _answer_of_pause(name, operations.pause(_declared(name, actor), actor=actor_of(actor), reason=reason))
 
     def resume(self, *, name: str, actor: str | None, **_: Any) -> Answer:
-        has_resumed = history.resume(_declared(name, actor), actor=actor_of(actor))
-        return _answer_of_pause(name, Outcome.RESUMED if has_resumed else Outcome.NOT_PAUSED)
+        return _answer_of_pause(name, operations.resume(_declared(name, actor), actor=actor_of(actor)))
 
     def backfill(
         self, *, name: str, since: datetime, until: datetime, rehearse: bool, actor: str | None, **_: Any

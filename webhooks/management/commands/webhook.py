@@ -5,6 +5,7 @@ from webhooks import hooks
 from webhooks.hooks import ActionRefused
 from webhooks.lifecycle import EARLIER, NEWEST
 from webhooks.models import Delivery, Topic, Webhook
+from webhooks.operations import RESEND
 from work.operations.commands import (
     AddVerb,
     Answer,
@@ -134,11 +135,8 @@ class Command(NounCommand):
 
     def resend(self, *, ids: list[int], actor: str | None, **_: Any) -> Answer:
         def again(delivery: Delivery) -> tuple[Outcome, Row]:
-            try:
-                new = hooks.resend(delivery, actor=actor_of(actor))
-            except ActionRefused:
-                return Outcome.NOT_FOUND, {}
-            return Outcome.MADE, {"new_delivery": new.pk}
+            outcome, new = RESEND.apply_to(delivery, actor=actor_of(actor))
+            return outcome, {"new_delivery": new.pk} if new else {}
 
         answer = of_each("delivery", ids, Delivery.objects.in_bulk(ids), again, "new_delivery")
         return Answer({"deliveries": answer.data["deliverys"]}, answer.text, answer.exit)
