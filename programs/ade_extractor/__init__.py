@@ -21,7 +21,7 @@ PREVIEW = "preview.png"
 # The beginning of one page, with at most this many rows and columns of its first table.
 PEEK = "peek.json"
 PEEKED_ROWS, PEEKED_COLUMNS = 100, 40
-DRAWN = frozenset({"application/pdf", "image/png", "image/jpeg", "image/tiff"})
+DRAWN = frozenset({"application/pdf", "image/png", "image/jpeg", "image/tiff", "application/xml"})
 # The number of the last page that was read, to explain where a failed process stopped.
 PROGRESS = "progress"
 # The event that ends each piece of work; a fork of `serve` then waits for the next one.
@@ -37,6 +37,7 @@ READERS = {
     "application/vnd.ms-excel": "ade_extractor.workbook",
     "application/vnd.oasis.opendocument.spreadsheet": "ade_extractor.workbook",
     "text/csv": "ade_extractor.delimited",
+    "application/xml": "ade_extractor.xml_file",
     "text/html": "ade_extractor.hypertext",
     "text/plain": "ade_extractor.plain",
     "message/rfc822": "ade_extractor.mail",

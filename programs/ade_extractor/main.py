@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import NoReturn
 
 from ade_engine.channel import VARIABLE, Channel, own_channel
-from ade_extractor import DONE, PROGRESS, READERS, digest, limits, ocr, peek
-from ade_extractor.pages import Reading, write
+from ade_extractor import DONE, PROGRESS, READERS, digest, einvoices, limits, ocr, peek
+from ade_extractor.pages import Box, Reading, write
 from ade_extractor.trouble import Trouble, malformed
 from ade_keeper import fork_server
 
 LONGEST_MESSAGE = 1000
-# Allowance to combine 25 pages of text and words; most take some milliseconds.
-CPU_SECONDS_PER_SEGMENT = 5
+# Allowance to combine 25 pages of text and words and to find their tables; most take a tenth of a second.
+CPU_SECONDS_PER_SEGMENT = 20
 
 
 def main() -> NoReturn:
@@ -47,6 +47,7 @@ def _parse(argv: list[str]) -> argparse.Namespace:
     command = commands.add_parser("digest")
     command.add_argument("input", type=Path)
     command.add_argument("--type", required=True)
+    command.add_argument("--without-e-invoice", action="store_true", help="do not read the XML of e-invoices")
     command.add_argument("segments", type=Path, nargs="+")
     command.set_defaults(do=_digest)
     for name, function in (("draw", _draw), ("peek", _peek)):
@@ -132,15 +133,16 @@ def _extract(channel: Channel, arguments: argparse.Namespace) -> None:
 def _digest(channel: Channel, arguments: argparse.Namespace) -> None:
     limits.allow_more(len(arguments.segments) * CPU_SECONDS_PER_SEGMENT)
 
-    def words_of(number: int) -> str:
+    def look_at(number: int) -> tuple[str, list[Box]]:
         reader = importlib.import_module(READERS[arguments.type])
         reading: Reading = reader.read(arguments.input, arguments.type, number, number)
         for page in reading.pages:
             page.place_words()
-            return page.words
-        return "[]"
+            return page.words, page.find_rulings() if page.find_rulings else []
+        return "[]", []
 
-    pages, chunks = digest.write(arguments.segments, Path.cwd(), words_of)
+    e_invoice = einvoices.Found() if arguments.without_e_invoice else einvoices.find(arguments.input, arguments.type)
+    pages, chunks = digest.write(arguments.segments, Path.cwd(), look_at, e_invoice)
     channel.send("digested", soon=True, pages=pages, chunks=chunks)
 
 

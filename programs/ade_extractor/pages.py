@@ -40,6 +40,8 @@ class Page:
     words: str = "[]"
     # Computes `words` if that takes longer than reading the page; only works while this page is being read.
     find_words: Callable[[], str] | None = None
+    # Finds the lines drawn on the page, with left, top, right and bottom as fractions of it.
+    find_rulings: Callable[[], list[Box]] | None = None
     tables: list[Table] = field(default_factory=list)
     images: int = 0
     recognition: Recognition | None = None

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 import pypdfium2
 import pypdfium2.raw as pdfium
 
-from ade_extractor import limits, ocr
-from ade_extractor.pages import Page, Picture, Reading
+from ade_extractor import limits, ocr, rulings
+from ade_extractor.pages import Box, Page, Picture, Reading
 from ade_extractor.text import clean
 from ade_extractor.trouble import Trouble, malformed, reading, too_large
 
@@ -50,7 +50,7 @@ class Columns(NamedTuple):
 
 
 def read(path: Path, content_type: str, first: int, last: int) -> Reading:
-    document = _open(path)
+    document = open_document(path)
     total = len(document)
 
     def read_pages() -> Iterator[Page]:
@@ -70,7 +70,7 @@ def read(path: Path, content_type: str, first: int, last: int) -> Reading:
 
 def draw(path: Path, number: int, fit: Callable[[float, float], float]) -> Picture:
     """Draw one page with its form fields and annotations, scaled by what `fit` returns for its size in points."""
-    document = _open(path)
+    document = open_document(path)
     if not 1 <= number <= len(document):
         raise Trouble("no_such_page", f"There is no page {number}: the document has pages 1 to {len(document)}.")
     with limits.apart(limits.DRAWN_CPU_SECONDS), reading(f"Page {number}"):
@@ -84,7 +84,7 @@ def draw(path: Path, number: int, fit: Callable[[float, float], float]) -> Pictu
 
 
 @cache
-def _open(path: Path) -> pypdfium2.PdfDocument:
+def open_document(path: Path) -> pypdfium2.PdfDocument:
     """Open a document and check its number of pages.
 
     The result is cached for processes that read several ranges, because opening a file and its fonts takes long.
@@ -136,6 +136,7 @@ def _read(page: pypdfium2.PdfPage, text_page: pypdfium2.PdfTextPage, number: int
         round(width, 2),
         round(height, 2),
         find_words=partial(_words, page, text_page, text, number),
+        find_rulings=partial(_rulings, page),
         images=_count_images(page),
     )
     if not result.is_unread or not ocr.engine():
@@ -162,19 +163,33 @@ def _words(page: pypdfium2.PdfPage, text_page: pypdfium2.PdfTextPage, text: str,
     top = [a if a > b else b for a, b in zip(start.top, end.top, strict=True)]
     right = [a if a > b else b for a, b in zip(start.right, end.right, strict=True)]
     bottom = [a if a < b else b for a, b in zip(start.bottom, end.bottom, strict=True)]
-    # Left, top, right and bottom as people see the page, which may be rotated.
+    shares = _as_seen(page, Columns(left, top, right, bottom))
+    return "[[" + "],[".join(map(",".join, zip(map(encode_basestring, texts.split("\n")), *shares, strict=True))) + "]]"
+
+
+def _rulings(page: pypdfium2.PdfPage) -> list[Box]:
+    """Return the ruling lines, as fractions of the page."""
+    found = rulings.find(page)
+    if not found:
+        return []
+    shares = _as_seen(page, Columns(*(list(edges) for edges in zip(*found, strict=True))))
+    return [(float(a), float(b), float(c), float(d)) for a, b, c, d in zip(*shares, strict=True)]
+
+
+def _as_seen(page: pypdfium2.PdfPage, boxes: Columns) -> list[list[str]]:
+    """Return left, top, right and bottom of the boxes as people see the page, which may be rotated."""
     area = pdfium.FS_RECTF()
     pdfium.FPDF_GetPageBoundingBox(page, area)
     across, up = (area.left, area.right), (area.bottom, area.top)
     leftwards, downwards = across[::-1], up[::-1]
+    left, top, right, bottom = boxes
     sides = {
         0: ((left, across), (top, downwards), (right, across), (bottom, downwards)),
         90: ((bottom, up), (left, across), (top, up), (right, across)),
         180: ((right, leftwards), (bottom, up), (left, leftwards), (top, up)),
         270: ((top, downwards), (right, leftwards), (bottom, downwards), (left, leftwards)),
     }[page.get_rotation()]
-    shares = [_shares(values, *ends) for values, ends in sides]
-    return "[[" + "],[".join(map(",".join, zip(map(encode_basestring, texts.split("\n")), *shares, strict=True))) + "]]"
+    return [_shares(values, *ends) for values, ends in sides]
 
 
 def _columns(text_page: pypdfium2.PdfTextPage, indexes: list[int]) -> Columns:

@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from math import sqrt
 from pathlib import Path
 
-from ade_extractor import DRAWN, PREVIEW, image
+from ade_extractor import DRAWN, PREVIEW, READERS, image
 from ade_extractor.pages import Picture
 from ade_extractor.trouble import Trouble
 
@@ -24,9 +24,9 @@ _GREY, _COLOUR = 0, 2
 def write(path: Path, content_type: str, number: int, directory: Path) -> tuple[int, int]:
     """Write the picture and return its size. Raises Trouble."""
     if content_type not in DRAWN:
-        raise Trouble("unsupported", f"Only PDFs and images can be drawn; {content_type} is shown as text.")
-    if content_type == "application/pdf":
-        picture: Picture = importlib.import_module("ade_extractor.pdf").draw(path, number, fit)
+        raise Trouble("unsupported", f"Only PDFs, XML files and images can be drawn; {content_type} is shown as text.")
+    if content_type in ("application/pdf", "application/xml"):
+        picture: Picture = importlib.import_module(READERS[content_type]).draw(path, number, fit)
     else:
         # Check that the image is complete and not too large.
         image.read(path, content_type, 1, 1)

@@ -58,7 +58,7 @@ def pages_of(result: AnalyzeResult, old_pages: Sequence[dict[str, Any]], source:
     fields: dict[int, list[Fields]] = defaultdict(list)
     for number, field in _fields(result, pages):
         if number is not None and field["name"] and field["value"]:
-            fields[number].append(field | {"source": source})
+            fields[number].append(field | {"source": "service", "reason": f"Read by {source}"})
     # The offsets at which paragraphs start, leaving out paragraphs inside tables.
     inside = [(span.offset, span.offset + span.length) for table in result.tables or () for span in table.spans]
     offsets = (paragraph.spans[0].offset for paragraph in result.paragraphs or () if paragraph.spans)

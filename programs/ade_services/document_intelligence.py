@@ -65,7 +65,7 @@ def work(order: Order) -> dict[str, Any]:
     try:
         # Every page has now been read, so no unread scans are left.
         document["scans"] = 0
-        document["pages"] = pages_of(result, document["pages"], f"azure:{order['model']}")
+        document["pages"] = pages_of(result, document["pages"], f"Azure's model {order['model']}")
         text = json.dumps(document, sort_keys=True, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     except _UNREADABLE as error:
         raise wrong_because(SERVICE, error) from error
