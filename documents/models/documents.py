@@ -57,6 +57,25 @@ class Document(Subject):
     # The mean of the chunks' vectors, and the model that computed them. Vectors of different models are never compared.
     embedding = EmbeddingField(null=True, blank=True)
     embedding_model = models.CharField(max_length=100, blank=True, default="")
+    # The name of the document's type, built-in or defined by the workspace; empty if it is not known.
+    type = models.CharField(max_length=50, blank=True, default="", db_default="")
+    type_confidence = models.FloatField(null=True, blank=True)
+    type_reason = models.CharField(max_length=500, blank=True, default="", db_default="")
+    # The person who chose the type. Processing the document again does not change it then.
+    type_chosen_by = models.CharField(max_length=150, blank=True, default="", db_default="")
+    # A hash of seller, number and total of an invoice, to notice the same invoice in another file: see
+    # `documents/duplicates.py`.
+    invoice_key = models.CharField(max_length=64, blank=True, default="", db_default="", editable=False)
+    # A field needs review, or there is an open problem: see `documents/reviewing.py`.
+    to_review = models.BooleanField(default=False, db_default=False, editable=False)
+    # When a person last corrected a field, dismissed a problem or chose the type.
+    touched_at = models.DateTimeField(null=True, blank=True, editable=False)
+    # Who sent the document, if something on it says so: see `documents/senders.py`.
+    sender = models.ForeignKey(
+        "documents.Sender", on_delete=models.SET_NULL, null=True, blank=True, related_name="documents", db_index=False
+    )
+    # The processing job whose words of the pages are stored: see `documents/words.py`.
+    words_job = models.BigIntegerField(null=True, blank=True, editable=False)
     created_at = models.DateTimeField(default=clock.now, editable=False)
     # Set when the contents were deleted; the name and the history stay.
     purged_at = models.DateTimeField(null=True, blank=True, editable=False)
@@ -72,9 +91,21 @@ class Document(Subject):
                 violation_error_message="The document status is unknown.",
             ),
             models.CheckConstraint(
+                name="document_reviewed_is_kept",
+                condition=Q(to_review=False) | Q(purged_at__isnull=True),
+                violation_error_message="A purged document cannot be reviewed.",
+            ),
+            models.CheckConstraint(
+                name="document_type_confidence_is_a_share",
+                condition=Q(type_confidence__isnull=True) | Q(type_confidence__gte=0, type_confidence__lte=1),
+                violation_error_message="A confidence must be between 0 and 1.",
+            ),
+            models.CheckConstraint(
                 name="document_purged_holds_nothing",
                 condition=Q(purged_at__isnull=True)
-                | Q(status__in=["failed", "processed"], file="", text="", embedding__isnull=True),
+                | Q(
+                    status__in=["failed", "processed"], file="", text="", embedding__isnull=True, words_job__isnull=True
+                ),
                 violation_error_message="A purged document keeps no content and cannot be processed.",
             ),
         ]
@@ -89,6 +120,18 @@ class Document(Subject):
             models.Index(
                 name="documents_kept", fields=["workspace", "created_at", "id"], condition=Q(purged_at__isnull=True)
             ),
+            # For recognising types from the documents whose type a person has chosen.
+            models.Index(name="documents_taught", fields=["workspace", "-id"], condition=Q(type_chosen_by__gt="")),
+            models.Index(
+                name="documents_by_invoice", fields=["workspace", "invoice_key", "id"], condition=Q(invoice_key__gt="")
+            ),
+            # For lists filtered by type.
+            models.Index(name="documents_of_type", fields=["workspace", "type", "-created_at", "-id"]),
+            models.Index(
+                name="documents_to_review", fields=["workspace", "-created_at", "-id"], condition=Q(to_review=True)
+            ),
+            # For updating the documents of a sender, newest first.
+            models.Index(name="documents_of_sender", fields=["sender", "-id"], condition=Q(sender__isnull=False)),
             # For searches, which count the documents with vectors of another model.
             models.Index(name="documents_by_model", fields=["embedding_model", "workspace"]),
         ]

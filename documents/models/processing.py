@@ -24,6 +24,11 @@ class DocumentProcessingJobQuerySet(SubjectQuerySet["DocumentProcessingJob"]):
     def live(self) -> "DocumentProcessingJobQuerySet":
         return self.filter(status__in=[DocumentProcessingJob.Status.PENDING, DocumentProcessingJob.Status.PROCESSING])
 
+    def last_error(self, document_id: int) -> str:
+        """Return the error of the document's last failed job, or "" if there is none."""
+        failed = self.filter(document=document_id, status=DocumentProcessingJob.Status.FAILED).order_by("-id")
+        return failed.values_list("error_message", flat=True).first() or ""
+
     def claimable(self, now: Any) -> "DocumentProcessingJobQuerySet":
         return self._due(DocumentProcessingJob.Priority.NORMAL, now)
 
