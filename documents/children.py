@@ -23,6 +23,7 @@ import ade_embedder
 import ade_engine
 import ade_extractor
 import ade_keeper
+import ade_understanding
 from work.processes import hidden_paths, supervise
 from work.processes.fork_server import ForkServer
 from work.processes.scratch import remove, workplace
@@ -145,7 +146,8 @@ def _command(program: str) -> list[str]:
 
 def _code() -> list[Path]:
     """Return the packages that the programs import. The programs can read no other code of ADE."""
-    return [Path(package.__path__[0]) for package in (ade_engine, ade_keeper, *_PACKAGES.values())]
+    packages = (ade_engine, ade_keeper, ade_understanding, *_PACKAGES.values())
+    return [Path(package.__path__[0]) for package in packages]
 
 
 COLD_EXTRACTOR: Run = partial(cold, EXTRACTOR)

@@ -5,7 +5,7 @@ from typing import Any
 
 from django.db import transaction
 
-from documents import lifecycle
+from documents import duplicates, fields, history, learning, reviewing
 from documents.fields import LONGEST_NAME, LONGEST_VALUE, clean_name, clean_value
 from documents.models import Document, DocumentField, FieldCorrection
 from work import clock
@@ -36,10 +36,7 @@ class CorrectionResult:
         return self.value == self.machine_value
 
     def __str__(self) -> str:
-        if self.is_confirmed:
-            return f"Confirmed {self.name}: {quote(self.value)}."
-        before = self.before if self.before is not None else self.machine_value
-        return f"Corrected {self.name} from {quote(before)} to {quote(self.value)}."
+        return sentence(self.name, self.machine_value, self.before, self.value)
 
 
 def correct(document_id: int, name: str, value: str, *, actor: str) -> CorrectionResult | None:
@@ -58,12 +55,8 @@ def correct(document_id: int, name: str, value: str, *, actor: str) -> Correctio
         message = f"The value must have at most {LONGEST_VALUE:,} characters, not {len(value):,}. Shorten it."
         raise InvalidCorrection("too_long", message)
     with transaction.atomic():
-        document = _lock(document_id)
-        if document is None:
+        if not lock_kept(document_id, "fields"):
             return None
-        if document["purged_at"] is not None:
-            message = f"Document {document_id} has been purged, so its fields cannot be corrected."
-            raise InvalidCorrection("purged", message)
         result = CorrectionResult(name, _machine_value(document_id, name), _correction(document_id, name), value)
         FieldCorrection.objects.update_or_create(
             document_id=document_id,
@@ -72,10 +65,13 @@ def correct(document_id: int, name: str, value: str, *, actor: str) -> Correctio
                 "value": value,
                 "corrected_by": actor[: FieldCorrection._meta.get_field("corrected_by").max_length],
                 "corrected_at": clock.now(),
+                # The periodic task learns from it.
+                "learned_at": None,
             },
         )
         data = {"name": name, "machine_value": result.machine_value, "before": result.before, "value": value}
-        lifecycle.record_correction(document_id, str(result), data, actor=actor)
+        history.record_correction(document_id, str(result), data, actor=actor)
+        _judge(document_id, name)
     return result
 
 
@@ -83,14 +79,37 @@ def withdraw(document_id: int, name: str, *, actor: str) -> bool:
     """Remove a correction, so that the machine's value applies again. Return False if there was no correction."""
     name = clean_name(name)
     with transaction.atomic():
-        if _lock(document_id) is None or (before := _correction(document_id, name)) is None:
+        if lock(document_id) is None or (before := _correction(document_id, name)) is None:
             return False
         FieldCorrection.objects.filter(document=document_id, name=name).delete()
+        learning.unlearn(document_id, name)
         machine_value = _machine_value(document_id, name)
         message = f"Withdrew the correction of {name}: from {quote(before)} back to {quote(machine_value)}."
         data = {"name": name, "machine_value": machine_value, "before": before, "value": None}
-        lifecycle.record_withdrawal(document_id, message, data, actor=actor)
+        history.record_withdrawal(document_id, message, data, actor=actor)
+        _judge(document_id, name)
     return True
+
+
+def sentence(what: object, machine: str | None, before: str | None, value: str) -> str:
+    """Say what a correction has done. `before` is the earlier correction, if there was one."""
+    if value == machine:
+        return f"Confirmed {what}: {quote(value)}."
+    return f"Corrected {what} from {quote(machine if before is None else before)} to {quote(value)}."
+
+
+def lock(document_id: int) -> Any:
+    """Lock the document, so that it is never corrected and published at the same time. Return None if there is none."""
+    return Document.objects.select_for_update().filter(pk=document_id).values("purged_at").first()
+
+
+def lock_kept(document_id: int, what: str) -> bool:
+    """Lock a document for a correction. Return False if there is none. Raises InvalidCorrection if it was purged."""
+    document = lock(document_id)
+    if document is not None and document["purged_at"] is not None:
+        message = f"Document {document_id} has been purged, so its {what} cannot be corrected."
+        raise InvalidCorrection("purged", message)
+    return document is not None
 
 
 def quote(value: str | None) -> str:
@@ -100,13 +119,16 @@ def quote(value: str | None) -> str:
     return f"“{line if len(line) <= _SHOWN else f'{line[: _SHOWN - 1]}…'}”"
 
 
-def _lock(document_id: int) -> Any:
-    """Lock the document, so that its fields are never corrected and published at the same time."""
-    return Document.objects.select_for_update().filter(pk=document_id).values("pk", "purged_at").first()
+def _judge(document_id: int, name: str) -> None:
+    if name in duplicates.NAMES:
+        fields.judge(document_id)
+    else:
+        reviewing.update(document_id)
 
 
 def _machine_value(document_id: int, name: str) -> str | None:
-    return DocumentField.objects.filter(document=document_id, name=name).values_list("value", flat=True).first()
+    chosen = DocumentField.objects.chosen().filter(document=document_id, name=name)
+    return chosen.values_list("value", flat=True).first()
 
 
 def _correction(document_id: int, name: str) -> str | None:

@@ -51,11 +51,6 @@ class FieldAdmin(ScopedAdmin, ReadOnlyAdmin):
     search_fields = ["name", "value"]
     readonly_fields = ["workspace"]
 
-    @admin.display(description="workspace")
-    def workspace(self, row: Any) -> Workspace:
-        workspace: Workspace = row.document.workspace
-        return workspace
-
     def render_change_form(self, request: HttpRequest, context: Any, *args: Any, **kwargs: Any) -> HttpResponse:
         row = kwargs.get("obj")
         if row and may_correct(request, row.document):
@@ -72,7 +67,7 @@ class FieldAdmin(ScopedAdmin, ReadOnlyAdmin):
 
 @admin.register(DocumentField)
 class DocumentFieldAdmin(FieldAdmin):
-    list_display = ["id", "name", "read", "said", "kind", "confidence", "page", "document", "workspace"]
+    list_display = ["id", "name", "read", "said", "kind", "confidence", "source", "page", "document", "workspace"]
     list_display_links = ["id", "name"]
     list_filter = [
         choice_filter(
@@ -80,12 +75,13 @@ class DocumentFieldAdmin(FieldAdmin):
             lambda: [(word, title) for word, (title, _) in STATES.items()],
             lambda rows, word: STATES[word][1](rows),
         ),
+        choice_filter("chosen", lambda: [("1", "chosen"), ("0", "of other sources")]),
         WorkspaceFilter,
         related_filter("document"),
     ]
     fields = [
-        *("document", "workspace", "name", "value", "kind", "confidence", "page", "box", "source"),
-        *("correction", "corrected_by"),
+        *("document", "workspace", "name", "value", "kind", "confidence", "page", "box", "source", "reason"),
+        *("chosen", "in_conflict", "to_review", "also_found", "correction", "corrected_by"),
     ]
     readonly_fields = ["workspace", "correction", "corrected_by"]
 
@@ -149,7 +145,7 @@ class DocumentFieldAdmin(FieldAdmin):
 
     def _back(self, document_id: int, name: str) -> HttpResponse:
         """Redirect to the current row of the field, or to the document if the field has no row any more."""
-        field = DocumentField.objects.filter(document=document_id, name=fields.clean_name(name)).first()
+        field = DocumentField.objects.chosen().filter(document=document_id, name=fields.clean_name(name)).first()
         if field is not None:
             return HttpResponseRedirect(reverse("admin:documents_documentfield_change", args=[field.pk]))
         return HttpResponseRedirect(reverse("admin:documents_document_change", args=[document_id]))

@@ -34,6 +34,8 @@ COLUMNS = (
     "page",
     "box",
     "source",
+    "reason",
+    "in_conflict",
 )
 SHOWN = ("name", "value", "machine_value", "kind", "confidence", "page", "source", "corrected_by")
 

@@ -23,15 +23,28 @@ _STATUSES = """
         WHERE (j.id IS NULL AND d.status = 'processing') OR d.status <>
             CASE j.status WHEN 'COMPLETED' THEN 'processed' WHEN 'FAILED' THEN 'failed'
                 WHEN 'PENDING' THEN 'processing' WHEN 'PROCESSING' THEN 'processing' END"""
+_CHOSEN = """
+        SELECT DISTINCT 'document', document_id FROM document_fields
+        GROUP BY document_id, name HAVING MAX(CASE WHEN chosen = {true} THEN 1 ELSE 0 END) = 0"""
 _WORKSPACES = """
         SELECT DISTINCT 'document', d.id FROM document_chunks c JOIN documents d ON d.id = c.document_id
         WHERE c.workspace_id <> d.workspace_id"""
+
+_SENDERS = """
+        SELECT 'document', d.id FROM documents d JOIN senders s ON s.id = d.sender_id
+        WHERE s.workspace_id <> d.workspace_id
+        UNION SELECT 'document', d.id FROM lesson_evidence e JOIN documents d ON d.id = e.document_id
+        JOIN sender_lessons l ON l.id = e.lesson_id JOIN senders s ON s.id = l.sender_id
+        WHERE s.workspace_id <> d.workspace_id"""
 
 
 def _purged(dialect: Dialect) -> str:
     beside = " OR ".join(
         f"EXISTS (SELECT 1 FROM {table} b WHERE b.document_id = d.id)"
-        for table in ("document_chunks", "document_fields", "field_corrections")
+        for table in (
+            *("document_chunks", "document_fields", "field_corrections", "document_problems"),
+            *("document_tables", "cell_corrections"),
+        )
     )
     # `file` is a reserved word of SQL Server.
     file = connection.ops.quote_name("file")
@@ -85,10 +98,23 @@ INVARIANTS = (
         "Something other than ADE wrote to the tables. Remove the contents of the row, or the rows that refer to it.",
     ),
     Invariant(
+        "a_field_has_a_chosen_value",
+        "Among the values that sources give for a field, one is chosen.",
+        # SQL Server has no Boolean values.
+        lambda dialect: _CHOSEN.format(true="1" if dialect.vendor == "microsoft" else "TRUE"),
+        f"{DEFECT} Process the document again: until then, the field is not shown.",
+    ),
+    Invariant(
         "a_chunk_is_in_the_workspace_of_its_document",
         "A chunk has the same workspace as its document.",
         lambda dialect: _WORKSPACES,
         f"{DEFECT} Process the document again: until then, searches do not find it.",
+    ),
+    Invariant(
+        "what_is_learned_stays_in_its_workspace",
+        "A document has the same workspace as its sender, and as the lessons that it confirms or contradicts.",
+        lambda dialect: _SENDERS,
+        f"{DEFECT} Forget the sender: until then, documents of another workspace teach it.",
     ),
     Invariant(
         "words_of_every_chunk_can_be_looked_up",

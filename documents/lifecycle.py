@@ -3,11 +3,11 @@ from datetime import timedelta
 from typing import Any
 
 from django.conf import settings
-from django.db import connection, transaction
+from django.db import transaction
 from django.db.models import Exists, F, OuterRef, Q, Value
-from django.db.models.functions import Concat, Length
+from django.db.models.functions import Concat
 
-from documents import backoff, breakers
+from documents import backoff, breakers, followers
 from documents.models import Document, DocumentProcessingJob, Stage
 from work import clock, failpoints, lifecycle, wakeups
 from work.changes import Claimable
@@ -47,6 +47,13 @@ DOCUMENT_STATES = StateMachine(
             " `before` and the new `value`."
         ),
         "FIELD_CORRECTION_WITHDRAWN": "The machine value applies again; the same data, and `value` is null.",
+        "DOCUMENT_TYPE_CHOSEN": "A person chose its type; the data have the `type` and the one `before`.",
+        "PROBLEM_DISMISSED": "A person dismissed a problem; the data have its `code` and its `field`.",
+        "CELL_CORRECTED": (
+            "A person set or confirmed a cell of a table; the data have `table`, `row`, `column`, the `machine_text`,"
+            " the correction `before` and the new `text`."
+        ),
+        "CELL_CORRECTION_WITHDRAWN": "The machine text applies again; the same data, and `text` is null.",
         "DOCUMENT_PURGED": (
             "It was older than the retention of its workspace, and its content was deleted; the data have the amount"
             " and the number of `days`."
@@ -121,9 +128,6 @@ OUTPUT_LOST = "OUTPUT_LOST"
 POISON = "PROCESS_TERMINATED"
 # Failure type: an external service refuses the request because of the settings, the account or the document.
 SERVICE_REFUSED = "SERVICE_REFUSED"
-# A purge deletes these related rows of a document and sets these columns of the document itself.
-CONTENTS = ("chunks", "fields", "corrections")
-EMPTY: dict[str, Any] = {"file": "", "text": "", "embedding": None, "embedding_model": ""}
 # The order of stages: all stages of one name must be DONE before stages of the next name become READY.
 ORDER = (Stage.Name.EXTRACT, Stage.Name.EMBED, Stage.Name.PUBLISH)
 
@@ -153,51 +157,10 @@ def reprocess(document: Document, *, actor: str, in_bulk: bool = False) -> int |
     """
     priority = DocumentProcessingJob.Priority.BULK if in_bulk else DocumentProcessingJob.Priority.NORMAL
     with transaction.atomic():
-        if not lifecycle.move(DOCUMENT_STATES, document.pk, "reopen", actor=actor, guards={"purged_at__isnull": True}):
+        if not _move_document(document.pk, "reopen", actor=actor, guards={"purged_at__isnull": True}):
             return None
         (job_id,) = lifecycle.create(JOB_STATES, {"document_id": document.pk, "priority": int(priority)}, actor=actor)
     return job_id
-
-
-def record_correction(document_id: int, message: str, data: Data, *, actor: str) -> bool:
-    """Record the correction in the document's history. Return False if there is no such document."""
-    return lifecycle.record(DOCUMENT_STATES, document_id, "FIELD_CORRECTED", actor=actor, message=message, data=data)
-
-
-def record_withdrawal(document_id: int, message: str, data: Data, *, actor: str) -> bool:
-    values: dict[str, Any] = {"actor": actor, "message": message, "data": data}
-    return lifecycle.record(DOCUMENT_STATES, document_id, "FIELD_CORRECTION_WITHDRAWN", **values)
-
-
-def purge(document_id: int, *, days: int, actor: str) -> dict[str, Any] | None:
-    """Delete the contents of a document, but not its file. Return a summary of what was deleted.
-
-    The document's history records the same summary.
-
-    Return None if work needs the document, if another transaction has locked it, or if its workspace no longer has a
-    retention of this many days.
-    """
-    skip = connection.features.has_select_for_update_skip_locked
-    documents = Document.objects.filter(pk=document_id)
-    with transaction.atomic():
-        # The full lock conflicts with `retention.lock_against_purge`, so the next statement sees all committed work
-        # that needs the document.
-        if not documents.select_for_update(skip_locked=skip).values_list("pk", flat=True).first():
-            return None
-        due = documents.older_than(days).idle().filter(workspace__document_retention_days=days)
-        contents = due.annotate(characters=Length("text")).values("status", "file", "size_bytes", "characters").first()
-        if contents is None:
-            return None
-        failpoints.hit("retention.selected")
-        rows = {name: getattr(Document(pk=document_id), name).all().delete()[0] for name in CONTENTS}
-        data: dict[str, Any] = {**rows, **contents, "days": days}
-        guards = {"purged_at__isnull": True, "status": data.pop("status")}
-        message = f"Older than {days} days, the retention of its workspace."
-        values: dict[str, Any] = {"actor": actor, "message": message, "data": data, "purged_at": clock.now(), **EMPTY}
-        if not lifecycle.record(DOCUMENT_STATES, document_id, "DOCUMENT_PURGED", guards=guards, **values):
-            transaction.set_rollback(True)
-            return None
-    return data
 
 
 def begin_next_job(owner: str) -> Claim | None:
@@ -271,7 +234,7 @@ def settle(job: DocumentProcessingJob, *, actor: str) -> bool:
         if not _lock_live(job.pk) or stages.unfinished().exists():
             return False
         moved = lifecycle.move(JOB_STATES, job.pk, "complete", actor=actor, completed_at=clock.now())
-        moved = moved and lifecycle.move(DOCUMENT_STATES, job.document_id, "process", actor=actor)
+        moved = moved and _move_document(job.document_id, "process", actor=actor)
     failpoints.hit("job.finish.after_commit")
     return moved
 
@@ -360,6 +323,14 @@ def reset_zombies(actor: str) -> int:
     return number
 
 
+def _move_document(document_id: int, verb: str, **options: Any) -> bool:
+    """Change the document's status, and let its followers act on it. The caller must have opened a transaction."""
+    moved = lifecycle.move(DOCUMENT_STATES, document_id, verb, **options)
+    if moved:
+        followers.notify(document_id, DOCUMENT_STATES[verb].target)
+    return moved
+
+
 def _lock_live(job_id: int) -> bool:
     """Lock a job and return whether it has not ended.
 
@@ -406,4 +377,4 @@ def _give_back(
         moved = lifecycle.move(JOB_STATES, job.pk, end, where=where, actor=actor, message=why, **counted)
         if DocumentProcessingJob.objects.filter(document=job.document_id, status=JobStatus.COMPLETED).exists():
             why = f"{why.rstrip('.')}; the results of the earlier processing are still available."
-        return moved and lifecycle.move(DOCUMENT_STATES, job.document_id, "fail", actor=actor, message=why)
+        return moved and _move_document(job.document_id, "fail", actor=actor, message=why)

@@ -11,7 +11,7 @@ from django.contrib.postgres.expressions import ArraySubquery
 from django.db import connection
 from django.db.models import OuterRef, Q
 
-from documents.models import Document
+from documents.models import Document, DocumentQuerySet
 from workspaces.models import User, Workspace
 
 
@@ -21,17 +21,28 @@ class Filters:
 
     workspace_id: int | None = None
     status: str | None = None
+    type: str | None = None
+    is_to_review: bool = False
 
 
 def documents(user: User, wanted: Filters, most: int, *, behind: int | None = None) -> list[Document]:
     """Return up to `most` documents that the user may see, newest first, starting after the one with ID `behind`."""
+    return list(latest(user, wanted, most, behind=behind).listed())
+
+
+def latest(user: User, wanted: Filters, most: int, *, behind: int | None = None) -> DocumentQuerySet:
+    """Return the query for `documents`. It is empty if there is no document with the ID `behind`."""
     rows = Document.objects.order_by("-created_at", "-id")
     if wanted.status:
         rows = rows.filter(status=wanted.status)
+    if wanted.type is not None:
+        rows = rows.filter(type=wanted.type)
+    if wanted.is_to_review:
+        rows = rows.filter(to_review=True)
     if behind is not None:
         last = Document.objects.for_user(user).filter(pk=behind).values_list("created_at", flat=True).first()
         if last is None:
-            return []
+            return Document.objects.none()
         rows = rows.filter(Q(created_at__lt=last) | Q(pk__lt=behind), created_at__lte=last)
     workspaces = Workspace.objects.for_user(user).order_by()
     if wanted.workspace_id is not None:
@@ -42,4 +53,4 @@ def documents(user: User, wanted: Filters, most: int, *, behind: int | None = No
         rows = Document.objects.filter(pk__in=ids).order_by("-created_at", "-id")
     else:
         rows = rows.filter(workspace__in=workspaces.values("pk"))
-    return list(rows.listed()[:most])
+    return rows[:most]

@@ -16,7 +16,7 @@ from django.core.files.base import File
 from django.core.files.storage import default_storage
 
 # Increase this when the format of an output changes. Stages then ignore older outputs and make new ones.
-VERSION = 2
+VERSION = 3
 ROOT = "processing"
 _BLOCK_BYTES = 1 << 20
 # Larger outputs are buffered in a temporary file.

@@ -15,7 +15,7 @@ import structlog
 from django.conf import settings
 from django.core.files.storage import default_storage
 
-from documents import children, outputs, previews
+from documents import children, outputs, previews, words
 from documents.copies import COPIES
 from documents.intake import FOLDER, KEY
 from documents.models import Document, DocumentProcessingJob
@@ -60,7 +60,9 @@ class Sweeper:
 
 
 def sweep_blobs(_owner: str = "") -> int:
-    """Remove stored files whose document was never created, and temporary files of uploads that never finished."""
+    """Remove stored files whose document was never created, words that no document refers to, and temporary files of
+    uploads that never finished.
+    """
     # No file that a web process still uses in this directory is that old.
     oldest = time.time() - OLD.total_seconds()
     with suppress(FileNotFoundError):
@@ -69,6 +71,7 @@ def sweep_blobs(_owner: str = "") -> int:
                 if entry.is_file(follow_symlinks=False) and entry.stat(follow_symlinks=False).st_mtime < oldest:
                     os.unlink(entry.path)
     _blobs.sweep()
+    _words.sweep()
     # Return 0, because no work waits for this: any other number would wake the worker's threads.
     return 0
 
@@ -112,8 +115,13 @@ def _walk_documents() -> Iterator[str | None]:
     return keys_below(FOLDER, KEY)
 
 
+def _walk_words() -> Iterator[str | None]:
+    return keys_below(words.FOLDER, words.KEY)
+
+
 def _keys_of_documents(keys: list[str]) -> Iterable[str]:
     return Document.objects.filter(file__in=keys).values_list("file", flat=True)
 
 
 _blobs = Sweeper(_walk_documents, _keys_of_documents)
+_words = Sweeper(_walk_words, words.kept)

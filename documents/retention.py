@@ -16,7 +16,7 @@ from django.core.files.storage import default_storage
 from django.db import connection
 from django.db.models import Count, Min, OuterRef, Q, Subquery, Sum
 
-from documents import lifecycle, outputs, previews
+from documents import outputs, previews, purging, words
 from documents.models import Document, DocumentProcessingJob
 from work import failpoints
 from work.sql import compiled, statements
@@ -131,7 +131,7 @@ def purge(workspace: Workspace, *, actor: str) -> Iterator[dict[str, Any] | None
         return
     for id in _due(workspace, days):
         try:
-            contents = lifecycle.purge(id, days=days, actor=actor)
+            contents = purging.purge(id, days=days, actor=actor)
         except Exception as error:
             # The row is locked. Continue with the other documents; a later call tries this one again.
             if not is_contention(error):
@@ -159,6 +159,7 @@ def _remove_files(document_id: int, key: str) -> None:
             default_storage.delete(key)
         for job_id in DocumentProcessingJob.objects.filter(document=document_id).values_list("pk", flat=True):
             outputs.discard(job_id)
+            words.discard(job_id)
     except Exception as error:
         # The storage is unavailable; the sweepers remove the files later.
         log.warning("retention.files_left", document=document_id, file=key, error=repr(error))

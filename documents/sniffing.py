@@ -7,6 +7,7 @@ import re
 from itertools import islice
 from typing import IO
 
+from ade_understanding.einvoice.parsing import root_name
 from documents.containers import Archive, Content, TooLong, archive, streams
 
 PDF = "application/pdf"
@@ -16,6 +17,7 @@ XLS = "application/vnd.ms-excel"
 ODS = "application/vnd.oasis.opendocument.spreadsheet"
 CSV = "text/csv"
 HTML = "text/html"
+XML = "application/xml"
 TXT = "text/plain"
 EML = "message/rfc822"
 PNG = "image/png"
@@ -31,16 +33,17 @@ LABELS = {
     ODS: "an OpenDocument spreadsheet (ods)",
     CSV: "a table in text (csv)",
     HTML: "an HTML page",
+    XML: "an XML file",
     TXT: "plain text",
     EML: "an e-mail (eml)",
     PNG: "a PNG image",
     JPEG: "a JPEG image",
     TIFF: "a TIFF image",
 }
-TAKEN = "PDF, docx, xlsx, xls, ods, csv, html, txt, eml, png, jpeg or tiff"
+TAKEN = "PDF, docx, xlsx, xls, ods, csv, html, xml, txt, eml, png, jpeg or tiff"
 SUFFIXES = {
     **{".pdf": PDF, ".docx": DOCX, ".xlsx": XLSX, ".xls": XLS, ".ods": ODS, ".eml": EML, ".png": PNG},
-    **{".csv": CSV, ".tsv": CSV, ".tab": CSV, ".html": HTML, ".htm": HTML, ".xhtml": HTML},
+    **{".csv": CSV, ".tsv": CSV, ".tab": CSV, ".html": HTML, ".htm": HTML, ".xhtml": HTML, ".xml": XML},
     **{".txt": TXT, ".text": TXT, ".log": TXT, ".md": TXT},
     **{".jpg": JPEG, ".jpeg": JPEG, ".jpe": JPEG, ".tif": TIFF, ".tiff": TIFF},
 }
@@ -49,7 +52,7 @@ _FOREIGN = {suffix for suffix in mimetypes.MimeTypes().types_map[True] if len(su
     *(".7z", ".apk", ".avif", ".bat", ".bz2", ".cmd", ".com", ".dll", ".doc", ".docm", ".dotx", ".exe", ".gif"),
     *(".gz", ".heic", ".hta", ".ics", ".jar", ".js", ".jse", ".json", ".lnk", ".mht", ".mhtml", ".mjs", ".msg"),
     *(".msi", ".odp", ".odt", ".pages", ".pps", ".ppt", ".pptm", ".pptx", ".ps1", ".py", ".rar", ".rtf", ".scr"),
-    *(".sh", ".svg", ".svgz", ".tar", ".vbe", ".vbs", ".vcf", ".wasm", ".webp", ".wsf", ".xlsb", ".xlsm", ".xml"),
+    *(".sh", ".svg", ".svgz", ".tar", ".vbe", ".vbs", ".vcf", ".wasm", ".webp", ".wsf", ".xlsb", ".xlsm"),
     *(".xps", ".xz", ".yaml", ".yml", ".zip", ".zst"),
 }
 # Other declared types that count as equal.
@@ -68,6 +71,7 @@ _ALSO = {
     # Windows declares the program that opens the file.
     CSV: {"application/csv", "text/x-csv", "text/comma-separated-values", "text/tab-separated-values", XLS, TXT},
     HTML: {"application/xhtml+xml"},
+    XML: {"text/xml"},
     TXT: {"text/markdown", "text/x-markdown", "text/x-log"},
     EML: {TXT},
     JPEG: {"image/jpg", "image/pjpeg"},
@@ -94,6 +98,7 @@ _HTML_STARTS = re.compile(
     re.IGNORECASE,
 )
 _TAG = re.compile(r"<(?:!doctype\s+html|[a-z][a-z0-9]{0,20}[\s>/])", re.IGNORECASE)
+_E_INVOICES = ("urn:oasis:names:specification:ubl:schema:xsd:", "CrossIndustry", "FatturaElettronica")
 _MARKUP = re.compile(rb"<(?:!doctype\s+html|html|head|body|script|iframe|svg|object|embed)[\s>/]", re.IGNORECASE)
 
 
@@ -230,8 +235,9 @@ def _detect_text(content: Content, suffix: str) -> str:
     is_xml = start.startswith("<?xml")
     if start.startswith(("<svg", "<!doctype svg")) or (is_xml and "<svg" in start and "<html" not in start):
         raise Unknown("an SVG image")
-    if is_xml and "<html" not in start:
-        raise Unknown("an XML document")
+    # An e-invoice may lack the declaration.
+    if (is_xml and "<html" not in start) or (start.startswith("<") and any(mark in beginning for mark in _E_INVOICES)):
+        return _xml(text)
     for mark, what in (("{\\rtf", "an RTF document"), ("%!ps", "a PostScript document")):
         if start.startswith(mark):
             raise Unknown(what)
@@ -245,6 +251,17 @@ def _detect_text(content: Content, suffix: str) -> str:
     if _is_mail(text):
         return EML
     return CSV if _is_table(text) else TXT
+
+
+def _xml(text: str) -> str:
+    """Return the type of a file that starts as XML."""
+    root = root_name(text)
+    if not root:
+        # Document types may define entities, which ADE's reader refuses.
+        raise Unknown("an XML document with a document type, or whose first element does not show")
+    if root.lower() == "svg":
+        raise Unknown("an SVG image")
+    return XML
 
 
 _HEADER = re.compile(r"([!-9;-~]{1,76}):")

@@ -4,18 +4,18 @@ from collections.abc import Callable
 from typing import Any
 
 from ade_services import DOCUMENT_INTELLIGENCE, OPENAI
-from documents import breakers, embedding, extraction, lifecycle, outputs, publication, reading
+from documents import breakers, embedding, extraction, lifecycle, outputs, publication, reading, words
 from documents.children import EMBEDDER, EXTRACTOR, program_directory
 from documents.embedding import EmbeddingFailed
 from documents.extraction import ExtractionFailed
 from documents.models import Document, Stage
 from work import failpoints
-from work.claims import Claim, Interrupted
+from work.claims import Claim, Interrupted, ResultRefused
 from work.journal import Journal
 from work.processes.supervise import CannotStart
 
 # Values of a result that are recorded in the event when a stage finishes.
-EVENT_DATA = ("pages_total", "pages", "characters", "scans", "advice", "chunks", "fields", "model")
+EVENT_DATA = ("pages_total", "pages", "characters", "scans", "advice", "chunks", "fields", "tables", "model")
 
 Result = dict[str, Any]
 
@@ -41,7 +41,12 @@ def succeed(claim: Claim, result: Result) -> bool:
     writes: dict[str, Callable[[], object]] = {
         # The number of pages decides how many segments follow.
         Stage.Name.EXTRACT: lambda: documents.update(pages=result["pages_total"]),
-        Stage.Name.PUBLISH: lambda: publication.publish(documents.values_list("pk", flat=True).get(), result["file"]),
+        Stage.Name.PUBLISH: lambda: publication.publish(
+            documents.values_list("pk", flat=True).get(),
+            result["file"],
+            words_job=claim.values["job_id"] if result["words"] else None,
+            pages=result["words"],
+        ),
     }
     data = {name: result[name] for name in EVENT_DATA if isinstance(result.get(name), int | str)}
     is_ended = lifecycle.finish_stage(claim, data=data, also=writes.get(claim.values["name"]))
@@ -62,7 +67,7 @@ def fail(claim: Claim, error: BaseException) -> bool:
         return lifecycle.fail_stage(claim, failure_type, str(error), retry_after=error.retry_after)
     if isinstance(error, OutputLost):
         return lifecycle.fail_stage(claim, lifecycle.OUTPUT_LOST, str(error))
-    if isinstance(error, CannotStart):
+    if isinstance(error, CannotStart | ResultRefused):
         return lifecycle.fail_stage(claim, "STAGE_FAILED", str(error))
     if isinstance(error, OSError):
         message = f"Could not read or write the document's files: {error.strerror or error}."
@@ -112,6 +117,8 @@ def _embed(claim: Claim, journal: Journal) -> Result:
         if texts and not embedding.is_local():
             breakers.record_answer(OPENAI.service)
         file = publication.write_file(digest, vectors)
+        # First the words: once the output is complete, this stage is not repeated.
+        words.store(claim.values["job_id"], digest.get("words", []))
         outputs.store(path, file)
     failpoints.hit("job.embedded")
     with file:
@@ -150,7 +157,7 @@ def _prepare_publish(claim: Claim, journal: Journal) -> Result:
     file = outputs.open_file(outputs.path_of(claim.values["job_id"], Stage.Name.EMBED))
     if file is None:
         raise OutputLost("The output of the stage embed is missing or damaged.")
-    return publication.counts(file) | {"file": file}
+    return publication.counts(file) | {"file": file, "words": words.load(claim.values["job_id"])}
 
 
 _WORK = {Stage.Name.EXTRACT: _extract, Stage.Name.EMBED: _embed, Stage.Name.PUBLISH: _prepare_publish}

@@ -1,4 +1,14 @@
-from documents import indexing, lifecycle, orchestrator, periodic, retention, stages
+from documents import (
+    indexing,
+    learning,
+    lifecycle,
+    orchestrator,
+    periodic,
+    retention,
+    retyping,
+    sender_updates,
+    stages,
+)
 from work.work_types import Handler, PeriodicTask, WorkType
 
 # No work waits for these tasks, so they run at their intervals only and no bell triggers them.
@@ -8,6 +18,9 @@ DOCUMENT = WorkType(
         PeriodicTask(retention.purge_due, when_rung=False),
         PeriodicTask(periodic.sweep_blobs, every=300, when_rung=False),
         PeriodicTask(indexing.index_vectors, every=60, when_rung=False),
+        PeriodicTask(retyping.advance, when_rung=False),
+        PeriodicTask(learning.learn_due, when_rung=False),
+        PeriodicTask(sender_updates.advance, when_rung=False),
     ),
 )
 JOB = WorkType(
