@@ -13,8 +13,7 @@ from builds.lifecycle import BUILD_STATES
 from builds.models import Build, Configuration
 from work.operations.admin import choice_filter, is_referred_to, short
 from work.operations.ids import id_of
-from workspaces.models import Workspace
-from workspaces.permissions import NamedFilter, OperatedAdmin, ScopedAdmin, WorkspaceFilter, roles_of
+from workspaces.permissions import NamedFilter, OperatedAdmin, OwnedAdmin, WorkspaceFilter
 
 
 class ConfigurationFilter(NamedFilter):
@@ -59,6 +58,7 @@ class ConfigurationForm(forms.ModelForm):  # type: ignore[type-arg]  # not gener
             "requirements": "One per line, like package>=1.2. Packages come from the package index: options,"
             " addresses and paths are not allowed.",
             "python_version": "Like 3.12. Leave empty to use ADE's own version.",
+            "publish": "Runs that succeed publish their findings as fields of their document.",
         }
 
     def clean_files(self) -> Any:
@@ -79,7 +79,7 @@ class ConfigurationForm(forms.ModelForm):  # type: ignore[type-arg]  # not gener
 
 
 @admin.register(Configuration)
-class ConfigurationAdmin(ScopedAdmin):
+class ConfigurationAdmin(OwnedAdmin):
     form = ConfigurationForm
     formfield_overrides = {
         JSONField: {"form_class": FilesField, "help_text": "A JSON object that maps paths to texts."},
@@ -88,29 +88,12 @@ class ConfigurationAdmin(ScopedAdmin):
     list_display_links = ["id", "name"]
     list_filter = [WorkspaceFilter]
     search_fields = ["name"]
-    fields = ["workspace", "name", "entry_point", "python_version", "requirements", "files"]
+    fields = ["workspace", "name", "entry_point", "python_version", "publish", "requirements", "files"]
     fields += ["contents_sha256", "created_at", "updated_at"]
     readonly_fields = ["contents_sha256", "created_at", "updated_at"]
 
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return roles_of(request).is_operator
-
-    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        if not isinstance(obj, Configuration):
-            return roles_of(request).is_operator
-        return Workspace.objects.operated_by(request.user).filter(pk=obj.workspace_id).exists()
-
     def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         return obj is not None and self.has_change_permission(request, obj) and not is_referred_to(obj)
-
-    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> list[str]:
-        # A configuration must stay in its workspace, because its builds and runs belong to that workspace.
-        return [*self.readonly_fields, "workspace"] if obj else list(self.readonly_fields)
-
-    def formfield_for_foreignkey(self, db_field: Any, request: HttpRequest, **options: Any) -> Any:
-        if db_field.name == "workspace":
-            options["queryset"] = Workspace.objects.operated_by(request.user).order_by("name")
-        return super().formfield_for_foreignkey(db_field, request, **options)
 
 
 @admin.register(Build)
@@ -127,10 +110,6 @@ class BuildAdmin(OperatedAdmin):
     ]
     readonly_fields = ["workspace"]
     operations = [operations.BUILD_AGAIN, operations.CANCEL]
-
-    @admin.display(description="workspace")
-    def workspace(self, build: Build) -> Workspace:
-        return build.configuration.workspace
 
     @admin.display(description="fingerprint")
     def print(self, build: Build) -> str:

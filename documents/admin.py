@@ -1,24 +1,36 @@
 from typing import Any
 
-from django.contrib import admin
+from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
 from django.db.models import Model
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
-from django.urls import reverse
+from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html
+from django.views.decorators.http import require_POST
 
-from documents import field_admin, operations
+from documents import field_admin, operations, type_recognition, types
 from documents.forms import AgainForm, UploadForm
 from documents.lifecycle import DOCUMENT_STATES, JOB_STATES, STAGE_STATES
-from documents.models import Document, DocumentChunk, DocumentProcessingJob, OutsideService, Stage
+from documents.models import (
+    Document,
+    DocumentChunk,
+    DocumentProblem,
+    DocumentProcessingJob,
+    OutsideService,
+    Stage,
+)
 from documents.retention import purged_on
+from documents.sender_admin import SenderAdmin as SenderAdmin
+from documents.table_admin import DocumentTableAdmin as DocumentTableAdmin
+from documents.type_admin import DocumentTypeAdmin as DocumentTypeAdmin
+from documents.type_recognition import UnknownType
 from documents.workspace_admin import WorkspaceAdmin as WorkspaceAdmin
 from work.operations.admin import ReadOnlyAdmin, SubjectAdmin, choice_filter, short
-from workspaces.models import Workspace
 from workspaces.permissions import OperatedAdmin, ScopedAdmin, WorkspaceFilter, roles_of
 
 EXCERPT = 2000
+TO_REVIEW = choice_filter("to_review", lambda: [("1", "to review")], lambda rows, _: rows.filter(to_review=True))
 
 
 @admin.register(Document)
@@ -26,16 +38,28 @@ class DocumentAdmin(OperatedAdmin):
     states = DOCUMENT_STATES
     change_form_template = "admin/document.html"
     list_display = [
-        *("id", "name", "status", "workspace", "content_type", "size_bytes", "pages", "created_at", "purged_at"),
+        *(
+            "id",
+            "name",
+            "status",
+            "type",
+            "workspace",
+            "content_type",
+            "size_bytes",
+            "pages",
+            "created_at",
+            "purged_at",
+        ),
     ]
     list_display_links = ["id", "name"]
-    list_filter = [choice_filter("status", lambda: Document.Status.choices), WorkspaceFilter]
+    list_filter = [choice_filter("status", lambda: Document.Status.choices), TO_REVIEW, WorkspaceFilter]
     search_fields = ["name", "sha256"]
     fields = [
         *("name", "workspace", "status", "content_type", "size_bytes", "sha256", "stored_as", "download", "pages"),
-        *("created_at", "contents", "recognised", "excerpt"),
+        *("type", "type_confidence", "type_reason", "type_chosen_by"),
+        *("created_at", "contents", "problems", "recognised", "excerpt"),
     ]
-    readonly_fields = ["stored_as", "download", "contents", "recognised", "excerpt"]
+    readonly_fields = ["stored_as", "download", "contents", "problems", "recognised", "excerpt"]
     operations = [operations.REPROCESS]
 
     def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
@@ -44,7 +68,28 @@ class DocumentAdmin(OperatedAdmin):
     def render_change_form(self, request: HttpRequest, context: Any, *args: Any, **kwargs: Any) -> HttpResponse:
         document = kwargs.get("obj")
         context["may_correct"] = document is not None and field_admin.may_correct(request, document)
+        if document is not None and context["may_correct"]:
+            context["types"] = types.of_workspace(document.workspace_id).all()
         return super().render_change_form(request, context, *args, **kwargs)
+
+    def get_urls(self) -> list[URLPattern]:
+        choose_type = self.admin_site.admin_view(require_POST(self.choose_type))
+        return [path("<int:id>/type/", choose_type, name="choose_document_type"), *super().get_urls()]
+
+    def choose_type(self, request: HttpRequest, id: int) -> HttpResponse:
+        document = self.get_queryset(request).filter(pk=id).first()
+        if document is None:
+            raise Http404
+        if not self.operated(request)(document):
+            raise PermissionDenied
+        try:
+            is_changed = type_recognition.choose(id, request.POST.get("type", ""), actor=request.user.get_username())
+        except UnknownType as refused:
+            self.message_user(request, str(refused), messages.ERROR)
+        else:
+            said = "Changed the type." if is_changed else "The type was not changed."
+            self.message_user(request, said, messages.SUCCESS if is_changed else messages.WARNING)
+        return HttpResponseRedirect(reverse("admin:documents_document_change", args=[id]))
 
     def add_view(self, request: HttpRequest, form_url: str = "", extra_context: Any = None) -> HttpResponse:
         """Like Django's add view, but without a transaction, because the file is stored before the row is written."""
@@ -78,6 +123,12 @@ class DocumentAdmin(OperatedAdmin):
     def contents(self, document: Document) -> str:
         return f"{purged_on(document)}; only the record and its history remain" if document.purged_at else "kept"
 
+    @admin.display(description="problems")
+    def problems(self, document: Document) -> str:
+        number = DocumentProblem.objects.filter(document=document).open().count()
+        url = f"{reverse('admin:documents_documentproblem_changelist')}?state=open&document={document.pk}"
+        return format_html('<a href="{}">{} to check</a>', url, number) if number else "-"
+
     @admin.display(description="fields")
     def recognised(self, document: Document) -> str:
         return field_admin.table_of(document)
@@ -99,10 +150,6 @@ class DocumentChunkAdmin(ScopedAdmin, ReadOnlyAdmin):
     def excerpt(self, chunk: DocumentChunk) -> str:
         return short(chunk.text)
 
-    @admin.display(description="workspace")
-    def workspace(self, chunk: DocumentChunk) -> Workspace:
-        return chunk.document.workspace
-
 
 @admin.register(DocumentProcessingJob)
 class DocumentProcessingJobAdmin(ScopedAdmin, SubjectAdmin):
@@ -116,10 +163,6 @@ class DocumentProcessingJobAdmin(ScopedAdmin, SubjectAdmin):
         *("created_at", "started_at", "finished_at", "failure_type", "error_message", "error_log"),
     ]
     readonly_fields = ["workspace"]
-
-    @admin.display(description="workspace")
-    def workspace(self, job: DocumentProcessingJob) -> Workspace:
-        return job.document.workspace
 
     @admin.display(description="error")
     def error(self, job: DocumentProcessingJob) -> str:

@@ -10,7 +10,6 @@ from runs.lifecycle import RUN_STATES
 from runs.models import Artifact, Queue, Run, RunField
 from runs.queue import QUEUE_STATES
 from work.operations.admin import ReadOnlyAdmin, VerbAdmin, choice_filter, related_filter, short
-from workspaces.models import Workspace
 from workspaces.permissions import OperatedAdmin, ScopedAdmin, WorkspaceFilter
 
 # Most fields and artifacts that the page of a run lists.
@@ -100,10 +99,6 @@ class ArtifactAdmin(ScopedAdmin, ReadOnlyAdmin):
         url = reverse("runs:download_artifact", args=[artifact.pk])
         return format_html('<a href="{}" aria-label="Download {}">Download</a>', url, artifact.name)
 
-    @admin.display(description="workspace")
-    def workspace(self, artifact: Artifact) -> Workspace:
-        return artifact.run.workspace
-
 
 @admin.register(RunField)
 class RunFieldAdmin(ScopedAdmin, ReadOnlyAdmin):
@@ -117,7 +112,3 @@ class RunFieldAdmin(ScopedAdmin, ReadOnlyAdmin):
     @admin.display(description="value")
     def found(self, field: RunField) -> str:
         return short(str(field.value))
-
-    @admin.display(description="workspace")
-    def workspace(self, field: RunField) -> Workspace:
-        return field.run.workspace

@@ -30,7 +30,7 @@ class AdministeredAdmin(OperatedAdmin):
 
     def operated(self, request: HttpRequest) -> Callable[[Any], bool]:
         mine = set(Workspace.objects.administered_by(request.user).values_list("pk", flat=True))
-        return lambda row: self._workspace_id(row) in mine
+        return lambda row: self.workspace(row).pk in mine
 
 
 @admin.register(Webhook)

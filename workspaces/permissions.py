@@ -106,6 +106,32 @@ class ScopedAdmin(LongListAdmin):
         # This only opens the list; `get_queryset` limits the rows.
         return request.user.is_superuser or roles_of(request).is_member
 
+    @admin.display(description="workspace")
+    def workspace(self, row: Any) -> Workspace:
+        """Return the workspace of a row. For models with a column of this name, Django shows the column."""
+        workspace: Workspace = attrgetter(self.workspace_path.replace("__", "."))(row)
+        return workspace
+
+
+class OwnedAdmin(ScopedAdmin):
+    """Lets operators add and change the rows of their workspaces. A row stays in its workspace."""
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return roles_of(request).is_operator
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        if not isinstance(obj, self.model):
+            return roles_of(request).is_operator
+        return Workspace.objects.operated_by(request.user).filter(pk=obj.workspace_id).exists()
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> list[str]:
+        return [*self.readonly_fields, "workspace"] if obj else list(self.readonly_fields)
+
+    def formfield_for_foreignkey(self, db_field: Any, request: HttpRequest, **options: Any) -> Any:
+        if db_field.name == "workspace":
+            options["queryset"] = Workspace.objects.operated_by(request.user).order_by("name")
+        return super().formfield_for_foreignkey(db_field, request, **options)
+
 
 class OperatedAdmin(ScopedAdmin, VerbAdmin):
     """Adds actions for operators of a workspace."""
@@ -115,8 +141,4 @@ class OperatedAdmin(ScopedAdmin, VerbAdmin):
 
     def operated(self, request: HttpRequest) -> Callable[[Any], bool]:
         workspace_ids = set(Workspace.objects.operated_by(request.user).values_list("pk", flat=True))
-        return lambda row: self._workspace_id(row) in workspace_ids
-
-    def _workspace_id(self, row: Any) -> int:
-        workspace: Workspace = attrgetter(self.workspace_path.replace("__", "."))(row)
-        return workspace.pk
+        return lambda row: self.workspace(row).pk in workspace_ids

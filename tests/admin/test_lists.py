@@ -10,7 +10,20 @@ from django.urls import reverse
 
 from api.models import ApiToken, AuditEntry, KeptAnswer
 from builds.models import Build, Configuration
-from documents.models import Document, DocumentField, DocumentProcessingJob, FieldCorrection, OutsideService, Stage
+from documents.models import (
+    CellCorrection,
+    Document,
+    DocumentField,
+    DocumentProblem,
+    DocumentProcessingJob,
+    DocumentTable,
+    DocumentType,
+    FieldCorrection,
+    OutsideService,
+    Sender,
+    SenderLesson,
+    Stage,
+)
 from feeds.models import ClusterArticle, EventCluster, FeedSource, PurgedUrl, RawArticle
 from runs.models import Artifact, Queue, Run
 from schedules.models import JobRun
@@ -21,12 +34,16 @@ from tests.factories import (
     ArtifactFactory,
     AuditEntryFactory,
     BuildFactory,
+    CellCorrectionFactory,
     ClusterArticleFactory,
     ClusterFactory,
     ConfigurationFactory,
     DeliveryFactory,
     DocumentFactory,
     DocumentFieldFactory,
+    DocumentProblemFactory,
+    DocumentTableFactory,
+    DocumentTypeFactory,
     FeedFactory,
     FieldCorrectionFactory,
     JobFactory,
@@ -35,6 +52,8 @@ from tests.factories import (
     PurgedUrlFactory,
     QueueFactory,
     RunFactory,
+    SenderFactory,
+    SenderLessonFactory,
     StageFactory,
     UserFactory,
     WebhookFactory,
@@ -52,7 +71,13 @@ FACTORIES = {
     Workspace: WorkspaceFactory,
     Document: DocumentFactory,
     DocumentField: DocumentFieldFactory,
+    DocumentProblem: DocumentProblemFactory,
+    DocumentType: DocumentTypeFactory,
     FieldCorrection: FieldCorrectionFactory,
+    DocumentTable: DocumentTableFactory,
+    CellCorrection: CellCorrectionFactory,
+    Sender: SenderFactory,
+    SenderLesson: SenderLessonFactory,
     DocumentProcessingJob: JobFactory,
     Stage: StageFactory,
     Configuration: ConfigurationFactory,
@@ -109,9 +134,17 @@ def test_every_model_is_there():
         if not admin.site.is_registered(model) and model not in inlines
     }
 
-    # Rows that exist only to be locked have no admin page.
+    # Rows that exist only to be locked, or that only say how far a task has come, have no admin page. The page of a
+    # table shows its rows.
     briefs = {"feeds.Brief", "feeds.BriefItem", "feeds.BriefArticle"}
-    assert missing - briefs == {"runs.Admission", "schedules.SchedulerLease", "webhooks.WebhookTail"}
+    assert missing - briefs == {
+        "documents.Retyping",
+        "documents.TableRows",
+        "documents.SenderUpdate",
+        "runs.Admission",
+        "schedules.SchedulerLease",
+        "webhooks.WebhookTail",
+    }
 
 
 @every_model

@@ -93,10 +93,15 @@ def test_others_read_the_policy_and_do_not_write_it(sign_in, workspace, old, req
 # Processing again
 
 
-def test_documents_are_processed_again_under_the_name_of_the_person(act, olga, old, purged, document):
+@pytest.fixture
+def under_way(workspace):
+    return DocumentFactory(workspace=workspace)
+
+
+def test_documents_are_processed_again_under_the_name_of_the_person(act, olga, old, purged, under_way):
     documents = [old(10), old(10)]
 
-    assert act(olga, "reprocess", *documents, purged, document) == [
+    assert act(olga, "reprocess", *documents, purged, under_way) == [
         "Queued 2 documents again. Skipped 1 that is in progress, 1 whose document was purged."
     ]
 
@@ -126,11 +131,11 @@ def buttons(client, document):
     return [label for _, label in page.context.get("buttons", [])]
 
 
-def test_the_button_is_there_when_there_is_something_to_process(sign_in, olga, old, purged, document):
+def test_the_button_is_there_when_there_is_something_to_process(sign_in, olga, old, purged, under_way):
     site = sign_in(olga)
 
     assert buttons(site, old(10)) == ["Process again"]
-    assert buttons(site, document) == []
+    assert buttons(site, under_way) == []
     assert buttons(site, purged) == []
 
 

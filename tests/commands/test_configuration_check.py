@@ -132,6 +132,28 @@ def test_its_steps_see_the_text_of_the_file(check, package, tmp_path):
     assert nothing_is_left()
 
 
+def test_its_steps_see_the_fields_and_tables_of_the_file(check, package, tmp_path):
+    letter, items = tmp_path / "letter.txt", tmp_path / "items.csv"
+    letter.write_text("Invoice number: AO-2026-0117\nDate: 2026-11-18\n")
+    items.write_text("article;amount\nApples;2\nPears;3\n")
+    main = """
+from ade_engine import step
+
+@step
+def read(context):
+    for field in context.document.fields.values():
+        context.field(field.name, field.value, confidence=field.confidence)
+    for table in context.document.tables.values():
+        context.field(table.name, [[cell.text for cell in row.values()] for row in table.rows])
+"""
+
+    found = [check(package({"main.py": main}), "--document", path)[1]["run"]["fields"] for path in (letter, items)]
+
+    values = [{field["name"]: field["value"] for field in fields} for fields in found]
+    assert values[0]["invoice_number"] == "AO-2026-0117"
+    assert ["Apples", "2"] in next(value for value in values[1].values() if isinstance(value, list))
+
+
 def test_what_it_makes_is_kept_where_that_is_wanted(check, package, letter, tmp_path):
     code, told = check(package(), "--document", letter, "--output", tmp_path / "kept")
 

@@ -13,7 +13,7 @@ from django.db.migrations.recorder import MigrationRecorder
 
 from builds import environments, integrity
 from config import VERSION, doctor
-from config.doctor import file_system_of
+from config.database_checks import file_system_of, sqlite_mode
 from config.findings import Level
 from config.token_checks import demo_user_is_for_trying, warn_of_demo_user
 from documents.models import Document
@@ -125,7 +125,7 @@ def test_without_migrations_nothing_else_can_be_looked_at(manage):
 
 def test_a_database_that_is_away(manage, monkeypatch):
     def away():
-        raise doctor.DatabaseError("connection refused")
+        raise doctor.Error("connection refused")
 
     monkeypatch.setattr("config.doctor.connection.ensure_connection", away)
 
@@ -138,7 +138,7 @@ def test_a_database_that_is_away(manage, monkeypatch):
 
 def test_a_check_that_breaks_down_has_failed_and_keeps_no_other_from_being_made(manage, monkeypatch):
     def broken():
-        raise doctor.DatabaseError("no such\ntable")
+        raise doctor.Error("no such\ntable")
 
     monkeypatch.setattr("config.doctor.clocks_agree", broken)
 
@@ -272,7 +272,7 @@ def test_a_clock_that_is_off(manage, monkeypatch, off, level):
 @pytest.mark.only_on("sqlite")
 @pytest.mark.parametrize(("kind", "level"), [("ext4", "ok"), ("nfs4", "FAIL"), (None, "ok")])
 def test_sqlite_on_a_network_file_system(manage, monkeypatch, kind, level):
-    monkeypatch.setattr("config.doctor.file_system_of", lambda path: kind)
+    monkeypatch.setattr("config.database_checks.file_system_of", lambda path: kind)
 
     assert check(manage, "database.sqlite_file")["level"] == level
 
@@ -289,9 +289,9 @@ def test_sqlite_without_foreign_keys(manage, monkeypatch):
         __enter__ = __exit__ = lambda self, *error: self
 
     assert check(manage, "database.sqlite_mode")["level"] == "ok"
-    monkeypatch.setattr("config.doctor.connection", type("Fake", (), {"cursor": Cursor}))
+    monkeypatch.setattr("config.database_checks.connection", type("Fake", (), {"cursor": Cursor}))
 
-    assert doctor.sqlite_mode().level == "FAIL"
+    assert sqlite_mode().level == "FAIL"
 
 
 @pytest.mark.only_on("postgresql")

@@ -29,7 +29,12 @@ def test_fields_shows_what_was_read_and_said(manage, total):
         "confidence": 0.7,
         "page": 2,
         "box": [0, 0, 1, 1],
-        "source": "",
+        "source": "page",
+        "reason": "",
+        "in_conflict": False,
+        "to_review": False,
+        "also_found": False,
+        "others": [],
         "is_corrected": True,
         "agrees": False,
         "correction": "13",
@@ -48,7 +53,7 @@ def test_correct_and_withdraw(manage, total):
     results = [ended.json["result"] for ended in (corrected, confirmed, withdrawn)]
     assert results == ["corrected", "confirmed", "withdrawn"]
     assert [ended.json["field"]["value"] for ended in (corrected, confirmed, withdrawn)] == ["13", "12", "12"]
-    assert events_of(total.document)[1].actor == "olga (command)"
+    assert events_of(total.document).filter(kind="FIELD_CORRECTED").first().actor == "olga (command)"
     shown = manage("document", "correct", total.document_id, "new", "x")
     assert shown.out.strip() == "Corrected new from nothing to “x”."
 

@@ -234,16 +234,21 @@ def test_a_run_again_of_what_was_purged(manage, old, configuration):
 # Processing again
 
 
-def test_documents_are_processed_again(manage, old, document):
+@pytest.fixture
+def under_way(workspace):
+    return DocumentFactory(workspace=workspace)
+
+
+def test_documents_are_processed_again(manage, old, under_way):
     ended_, purged_ = old(10), old(50)
     manage("retention")
 
-    ended = manage("document", "reprocess", ended_.pk, document.pk, purged_.pk, 999_999, "--as", "olga", "--json")
+    ended = manage("document", "reprocess", ended_.pk, under_way.pk, purged_.pk, 999_999, "--as", "olga", "--json")
 
     assert ended.code == 6
     assert [(row["id"], row["result"]) for row in ended.json["documents"]] == [
         (ended_.pk, "queued again"),
-        (document.pk, "is under way"),
+        (under_way.pk, "is under way"),
         (purged_.pk, "was purged"),
         (999_999, "not found"),
     ]
@@ -260,7 +265,7 @@ def test_one_alone_is_not_in_bulk(manage, old):
     assert manage("document", "reprocess", document.pk).code == 1
 
 
-def test_the_documents_of_a_workspace_are_processed_again(manage, old, document):
+def test_the_documents_of_a_workspace_are_processed_again(manage, old, under_way):
     documents = [old(10) for _ in range(3)]
     DocumentFactory(status="processed")
 

@@ -27,6 +27,39 @@ def test_submit_queues_one_run_for_each_document(manage, configuration, build, w
     assert actors(ended.json["runs"][0]["id"]) == ["olga (command)"]
 
 
+def test_a_run_can_be_submitted_without_waiting_for_its_document(manage, configuration, build, workspace):
+    document = DocumentFactory(workspace=workspace)
+
+    waiting, at_once = (
+        manage("run", "submit", configuration.pk, document.pk, *options, "--json").json["runs"][0]
+        for options in ([], ["--no-wait-for-processing"])
+    )
+
+    assert (waiting["gate"], waiting["waits_for_processing"]) == ("process", True)
+    assert (at_once["gate"], at_once["waits_for_processing"]) == ("", False)
+
+
+def test_a_document_that_failed_is_refused_unless_the_run_does_not_wait(manage, configuration, workspace):
+    failed = DocumentFactory(workspace=workspace, status="failed")
+
+    refused = manage("run", "submit", configuration.pk, failed.pk, "--json")
+
+    assert (refused.code, refused.error["code"]) == (1, "document_failed")
+    assert refused.error["details"]["document"] == failed.pk
+    assert manage("run", "submit", configuration.pk, failed.pk, "--no-wait-for-processing").code == 0
+
+
+def test_run_again_tells_that_the_document_failed(manage, configuration, workspace):
+    failed = DocumentFactory(workspace=workspace, status="failed")
+    run = RunFactory(configuration=configuration, input_document=failed, status="failed")
+
+    ended = manage("run", "again", run.pk, "--json")
+
+    assert ended.code == 1
+    assert "document could not be processed" in ended.out
+    assert Run.objects.count() == 1
+
+
 def test_times_have_all_their_digits(manage):
     run = RunFactory(created_at=datetime(2026, 3, 1, 12, 0, 0, 120, UTC))
 

@@ -20,9 +20,10 @@ def test_a_run_says_what_holds_it(manage):
         ["worker", "BLOCKING"],
         ["capacity", "passed"],
         ["build", "passed"],
+        ["processing", "passed"],
         ["document", "BLOCKING"],
     ]
-    assert f"Run {running.pk} of the same document is running, claimed by {running.lease_owner}" in lines[6]
+    assert f"Run {running.pk} of the same document is running, claimed by {running.lease_owner}" in lines[7]
 
 
 def test_as_json_every_gate_has_what_is_documented(manage):
@@ -38,7 +39,7 @@ def test_as_json_every_gate_has_what_is_documented(manage):
         "outcome": "queued",
         "held_by": ["worker", "build"],
     }
-    assert [list(gate) for gate in ended.json["gates"]] == [["name", "holds", "message", "holder", "since", "data"]] * 5
+    assert [list(gate) for gate in ended.json["gates"]] == [["name", "holds", "message", "holder", "since", "data"]] * 6
     build = ended.json["gates"][3]
     assert (build["holder"], build["since"][:19]) == (f"build {run.build_id}", run.build.queued_at.isoformat()[:19])
 

@@ -2,7 +2,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from documents import field_commands, intake, reprocessing, search_commands, why
+from documents import field_commands, intake, reprocessing, search_commands, table_commands, type_commands, why
 from documents.intake import DuplicateFile, Refused
 from documents.models import Document, DocumentProcessingJob, Stage
 from work.operations.commands import (
@@ -39,6 +39,10 @@ COLUMNS = (
     "size_bytes",
     "sha256",
     "pages",
+    "type",
+    "type_confidence",
+    "type_reason",
+    "type_chosen_by",
     "created_at",
     "purged_at",
 )
@@ -76,7 +80,9 @@ class Command(NounCommand):
         add_ids(add("show", self.show, "Show a document with its processing jobs, stages and events."))
         add_ids(add("why", self.why, "Explain why a document is not processed yet."))
         field_commands.add_verbs(add)
+        table_commands.add_verbs(add)
         search_commands.add_verbs(add)
+        type_commands.add_verbs(add)
         again = add("reprocess", self.reprocess, "Process documents again: the given ones, or all of a workspace.")
         again.add_argument("ids", metavar="ID", type=identifier, nargs="*")
         again.add_argument(
@@ -128,7 +134,9 @@ class Command(NounCommand):
         documents = documents.filter(workspace=find_workspace(workspace)) if workspace else documents
         documents = documents.filter(pk__lt=before) if before else documents
         rows = [_row(row) for row in documents.values(*COLUMNS)[:limit]]
-        return Answer({"documents": rows}, table(rows, "id", "status", "workspace", "name", "pages", "created_at"))
+        return Answer(
+            {"documents": rows}, table(rows, "id", "status", "workspace", "name", "type", "pages", "created_at")
+        )
 
     def show(self, *, id: int, **_: Any) -> Answer:
         document = Document.objects.filter(pk=id).values(*COLUMNS).first()
