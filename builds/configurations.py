@@ -40,11 +40,12 @@ def create(workspace: Workspace, package: Package, *, name: str | None = None) -
 
 def replace(configuration: Configuration, package: Package) -> StoreResult:
     """Replace the contents of a configuration. Ignore the package's name, and do not write identical contents again."""
-    if configuration.contents_sha256 == package.contents_sha256:
+    if (configuration.contents_sha256, configuration.publish) == (package.contents_sha256, package.publish):
         return StoreResult.UNCHANGED
     for field, value in package.snapshot().items():
         setattr(configuration, field, value)
-    configuration.save(update_fields=[*CONTENTS, "updated_at"])
+    configuration.publish = package.publish
+    configuration.save(update_fields=[*CONTENTS, "publish", "updated_at"])
     return StoreResult.UPDATED
 
 
@@ -55,6 +56,7 @@ def package_of(configuration: Configuration) -> Package:
         requirements=configuration.requirements,
         python_version=configuration.python_version,
         files=configuration.files,
+        publish=configuration.publish,
     )
 
 
@@ -62,4 +64,5 @@ def _get_or_create(workspace: Workspace, package: Package, name: str | None) -> 
     package = package if name is None else dataclasses.replace(package, name=name)
     if problems := list(packages.problems_of(package)):
         raise BadPackage(problems)
-    return Configuration.objects.get_or_create(workspace=workspace, name=package.name, defaults=package.snapshot())
+    values = {**package.snapshot(), "publish": package.publish}
+    return Configuration.objects.get_or_create(workspace=workspace, name=package.name, defaults=values)

@@ -8,7 +8,7 @@ from builds import builder, lifecycle
 from builds.builder import BuildFailed, BuildResult, Watch
 from builds.models import Build
 from work import failpoints
-from work.claims import Claim, Interrupted
+from work.claims import Claim, Interrupted, ResultRefused
 from work.journal import Journal
 from work.processes.supervise import CannotStart
 
@@ -40,7 +40,7 @@ def fail(claim: Claim, error: BaseException) -> bool:
     failure_type, message = "BUILD_FAILED", f"Internal error: {error!r}"
     if isinstance(error, BuildFailed):
         failure_type, message = error.failure_type, str(error)
-    elif isinstance(error, CannotStart):
+    elif isinstance(error, CannotStart | ResultRefused):
         message = str(error)
     elif isinstance(error, OSError):
         message = f"The environment could not be written: {error}"

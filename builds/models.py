@@ -38,6 +38,8 @@ class Configuration(models.Model):
     python_version = models.CharField(max_length=8, blank=True, default="")
     # Path -> text. All files are in one column, so that one read sees the same version of them all.
     files = models.JSONField(default=dict, blank=True)
+    # Whether runs publish their findings as fields of their document: see `runs/publishing.py`.
+    publish = models.BooleanField(default=False, db_default=False)
     contents_sha256 = models.CharField(max_length=64, editable=False)
     created_at = models.DateTimeField(default=clock.now, editable=False)
     updated_at = models.DateTimeField(auto_now=True)

@@ -9,7 +9,7 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from builds import archives, contents, fingerprint, folders
 from builds.contents import MANIFEST, REQUIREMENTS, BadPackage, shown
@@ -18,7 +18,10 @@ __all__ = ["BadPackage", "Package", "problems_of", "read", "read_directory", "re
 
 _TABLE = "configuration"
 # Key of the manifest -> default. ADE does not use the description; it is for people who read the manifest.
-_KEYS = {"name": "unnamed", "entry_point": "main", "python": "", "description": ""}
+_KEYS: dict[str, str | bool] = {
+    **{"name": "unnamed", "entry_point": "main", "python": "", "description": ""},
+    "publish": False,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +31,8 @@ class Package:
     requirements: str
     python_version: str
     files: Mapping[str, str]
+    # Whether runs publish their findings as fields of their document. It does not change the environment.
+    publish: bool = False
 
     def snapshot(self) -> fingerprint.Snapshot:
         return {
@@ -81,8 +86,13 @@ def problems_of(package: Package) -> Iterator[str]:
 def _files_of(package: Package) -> dict[str, bytes]:
     if problems := list(problems_of(package)):
         raise BadPackage(problems)
-    values = {"name": package.name, "entry_point": package.entry_point, "python": package.python_version}
-    # Without escapes for non-ASCII characters, a JSON string is also a valid TOML string.
+    values: dict[str, Any] = {
+        "name": package.name,
+        "entry_point": package.entry_point,
+        "python": package.python_version,
+        "publish": package.publish,
+    }
+    # Without escapes for non-ASCII characters, texts and booleans of JSON are also valid TOML.
     lines = [f"{key} = {json.dumps(value, ensure_ascii=False)}\n" for key, value in values.items() if value]
     texts = {MANIFEST: "".join([f"[{_TABLE}]\n", *lines]), REQUIREMENTS: package.requirements, **package.files}
     if not package.requirements:
@@ -106,13 +116,14 @@ def _package(files: Mapping[str, bytes], problems: list[str]) -> Package:
             if deeper
             else f"The package has no {MANIFEST} at its top."
         )
-    values = _KEYS | (_read_manifest(manifest, problems) if manifest is not None else {})
+    values: dict[str, Any] = _KEYS | (_read_manifest(manifest, problems) if manifest is not None else {})
     package = Package(
         name=values["name"],
         entry_point=values["entry_point"],
         requirements=texts.pop(REQUIREMENTS, ""),
         python_version=values["python"],
         files=texts,
+        publish=values["publish"],
     )
     problems += problems_of(package)
     if problems:
@@ -120,7 +131,7 @@ def _package(files: Mapping[str, bytes], problems: list[str]) -> Package:
     return package
 
 
-def _read_manifest(manifest: str, problems: list[str]) -> dict[str, str]:
+def _read_manifest(manifest: str, problems: list[str]) -> dict[str, str | bool]:
     """Return the manifest's valid values. Add a problem for each invalid value."""
     try:
         if (size := len(manifest.encode())) > contents.MOST_MANIFEST_BYTES:
@@ -138,9 +149,10 @@ def _read_manifest(manifest: str, problems: list[str]) -> dict[str, str]:
         return {}
     for key in [*(key for key in data if key != _TABLE), *(key for key in table if key not in _KEYS)]:
         problems.append(f"Unknown key {shown(key)} in {MANIFEST}. Known keys of [{_TABLE}]: {', '.join(_KEYS)}.")
-    for key in _KEYS:
-        if not isinstance(table.get(key, ""), str):
-            problems.append(f"{key} in {MANIFEST} must be a text in quotes, not {shown(table[key])}.")
+    for key, default in _KEYS.items():
+        if not isinstance(table.get(key, default), type(default)):
+            kind = "a text in quotes" if isinstance(default, str) else "true or false, without quotes"
+            problems.append(f"{key} in {MANIFEST} must be {kind}, not {shown(table[key])}.")
     if "name" not in table:
         problems.append(f"The table [{_TABLE}] in {MANIFEST} has no name.")
-    return {key: value for key, value in table.items() if isinstance(value, str)}
+    return {key: table[key] for key in table if key in _KEYS and isinstance(table[key], type(_KEYS[key]))}

@@ -26,7 +26,7 @@ from builds.models import Build
 from documents.extraction import ExtractionFailed, local
 from documents.intake import BINARY
 from documents.models import Document
-from runs import artifacts, engines, scratch, syntax
+from runs import artifacts, engines, scratch, syntax, understanding
 from runs.artifacts import BadArtifact
 from runs.engine_session import EngineFailed, EngineSession
 from work.changes import INFO
@@ -192,6 +192,9 @@ def _run(environment: Path, path: Path, output: Path | None, report: Report) -> 
 
 def _lay_out(directory: Path, path: Path, reading: Path) -> None:
     content_type = mimetypes.guess_type(path.name)[0] or BINARY
+    extracted, digest = _extract(path, content_type, reading)
+    understood = understanding.write_digest(directory, digest) if digest else None
+    type = (digest.get("type") if digest else None) or {"name": "", "confidence": None}
     with path.open("rb") as file:
         document = Document(
             name=path.name,
@@ -199,20 +202,22 @@ def _lay_out(directory: Path, path: Path, reading: Path) -> None:
             content_type=content_type,
             size_bytes=path.stat().st_size,
             sha256=hashlib.file_digest(file, "sha256").hexdigest(),
-            **_extract(path, content_type, reading),
+            type=type["name"],
+            type_confidence=type["confidence"],
+            **extracted,
         )
-        scratch.lay_out(directory, document)
+        scratch.lay_out(directory, document, understood=understood)
 
 
-def _extract(path: Path, content_type: str, reading: Path) -> dict[str, Any]:
-    """Extract the text. Return the columns that processing the document would have set."""
+def _extract(path: Path, content_type: str, reading: Path) -> tuple[dict[str, Any], dict[str, Any] | None]:
+    """Return the columns that processing the document would have set, and what the reader has understood."""
     try:
         extraction = local.extract(path, content_type, 1, MOST_PAGES, reading, wall_seconds=READ_SECONDS)
+        digest = local.digest(path, content_type, [extraction.path], reading, wall_seconds=READ_SECONDS)
     except ExtractionFailed:
-        return {"status": Document.Status.FAILED}
-    pages = json.loads(extraction.path.read_bytes())["pages"]
-    text = "\n\n".join(page["text"] for page in pages)
-    return {"status": Document.Status.PROCESSED, "pages": extraction.pages_total, "text": text}
+        return {"status": Document.Status.FAILED}, None
+    columns = {"status": Document.Status.PROCESSED, "pages": extraction.pages_total, "text": digest["text"]}
+    return columns, digest
 
 
 class _Recorder:

@@ -27,6 +27,7 @@ REASONS = {
     "worker": "no live worker takes runs",
     "draining": "all workers that take runs are draining",
     "build": "its build is not ready",
+    "processing": "its document is not processed",
 }
 
 
@@ -49,8 +50,8 @@ def of_explained(run: Run, explanation: Explanation) -> Forecast:
     gates = {gate.name: gate for gate in explanation.gates}
     if not gates:
         return Forecast(explanation.status, None, "not in the queue", None, explanation.message)
-    # The documents of older runs that will start without waiting for a build, oldest first. Runs that wait for another
-    # run of their document are included, because they also take a thread before this run.
+    # The documents of older runs that wait neither for their build nor for processing, oldest first. Runs that wait
+    # for another run of their document are included, because they also take a thread before this run.
     in_turn = Run.objects.filter(status=Run.Status.QUEUED, gate__in=IN_TURN)
     # The first condition is redundant, but lets the index exclude all later runs.
     older = in_turn.filter(created_at__lte=run.created_at).filter(Q(created_at__lt=run.created_at) | Q(pk__lt=run.pk))
@@ -60,7 +61,7 @@ def of_explained(run: Run, explanation: Explanation) -> Forecast:
         position, words = None, f"over {MOST_COUNTED:,}"
     else:
         position, words = len(ahead) + 1, str(len(ahead) + 1)
-    for name in ("paused", "worker", "build"):
+    for name in ("paused", "worker", "build", "processing"):
         if gates[name].holds:
             reason = REASONS["draining" if gates[name].data.get("draining") else name]
             return Forecast(explanation.status, position, words, None, f"No estimate: {reason}.")

@@ -7,33 +7,44 @@ by mistake only costs time, because the claim checks the conditions itself. A ga
 """
 
 from collections.abc import Iterable
+from typing import Any
 
 from django.db import connection, transaction
-from django.db.models import Exists, OuterRef, QuerySet, Value, Window
+from django.db.models import Case, Exists, OuterRef, QuerySet, Value, When, Window
 from django.db.models.functions import Coalesce, RowNumber
 
 from builds.models import Build
-from documents.models import Document, DocumentQuerySet
+from documents.models import Document
 from runs.models import IN_TURN, Run, in_the_way
 from work import wakeups
 from work.sql import compiled, statements
 
 # Most rows per update, so that an update holds its locks for a moment and not for seconds.
 BATCH = 2000
+# The gates of runs that wait until their document is processed, by the document's status.
+_UNREADY: dict[str, Run.Gate] = {
+    Document.Status.PROCESSING: Run.Gate.PROCESSING,
+    Document.Status.FAILED: Run.Gate.FAILED,
+}
 
 
-def for_new_runs(document_ids: list[int]) -> list[str]:
+def for_new_runs(document_ids: list[int], *, waiting: bool = True) -> list[str]:
     """Return the gates of new runs for these documents, in the same order. Only the first new run of a free document
-    gets an open gate.
+    gets an open gate. With `waiting`, the runs wait until their document is processed; if it has failed, the gate says
+    so, and no run can be made.
     """
     if len(document_ids) == 1:
-        busy = {id for (id,) in compiled.rows(_busy_document, document_ids[0])}
+        rows = compiled.rows(_state_of_document, document_ids[0])
     else:
-        busy = set(_busy_documents().filter(pk__in=document_ids).values_list("pk", flat=True))
+        rows = list(_states().filter(pk__in=document_ids).values_list("pk", "status", "is_busy"))
+    statuses = {id: status for id, status, _ in rows}
+    busy = {id for id, _, is_busy in rows if is_busy}
     gates = []
     for id in document_ids:
-        gates.append((Run.Gate.DOCUMENT if id in busy else Run.Gate.OPEN).value)
-        busy.add(id)
+        shut = _UNREADY.get(statuses.get(id, "")) if waiting else None
+        gates.append((shut or (Run.Gate.DOCUMENT if id in busy else Run.Gate.OPEN)).value)
+        if not shut:
+            busy.add(id)
     return gates
 
 
@@ -90,9 +101,24 @@ def runs_waiting_for(build_id: int) -> list[int]:
 
 @transaction.atomic
 def leave_build(run_ids: list[int]) -> int:
-    """Let these runs, whose build is ready, take turns by age with the other queued runs of their documents."""
-    waiting = Run.objects.filter(pk__in=run_ids, status=Run.Status.QUEUED, gate=Run.Gate.BUILD)
+    """Let these runs, whose build is ready, take turns by age with the other queued runs of their documents, or wait
+    until their document is processed.
+    """
+    waiting = _queued(run_ids, Run.Gate.BUILD)
+    unready = waiting.filter(waits_for_processing=True, input_document__status__in=list(_UNREADY))
+    # If the document has failed, `processing_gates.mend` finds it.
+    held = _queued(list(unready.values_list("pk", flat=True)), Run.Gate.BUILD)
+    number = held.update(gate=Run.Gate.PROCESSING)
+    return number + take_turns(run_ids, Run.Gate.BUILD)
+
+
+@transaction.atomic
+def take_turns(run_ids: list[int], gate: Run.Gate) -> int:
+    """Let these queued runs leave this gate and take turns by age with the other queued runs of their documents."""
+    waiting = _queued(run_ids, gate)
     documents = set(waiting.values_list("input_document_id", flat=True))
+    if not documents:
+        return 0
     number = waiting.update(gate=Run.Gate.DOCUMENT)
     in_turn = Run.objects.filter(input_document_id__in=documents, status=Run.Status.QUEUED, gate__in=IN_TURN)
     in_turn.filter(gate=Run.Gate.OPEN).update(gate=Run.Gate.DOCUMENT)
@@ -122,16 +148,17 @@ def _awaited(build_id: int) -> "QuerySet[Build, tuple[bool]]":
     return Build.objects.filter(pk=build_id).values_list("awaited")
 
 
-def _busy_document(document_id: int) -> "QuerySet[Document, tuple[int]]":
-    return _busy_documents().filter(pk=document_id).values_list("pk")
+def _state_of_document(document_id: int) -> Any:
+    return _states().filter(pk=document_id).values_list("pk", "status", "is_busy")
 
 
-def _busy_documents() -> DocumentQuerySet:
-    """Return documents with a running run, or with a queued run that precedes any new one, even if its gate is shut."""
+def _states() -> Any:
+    """Annotate whether a document has a running run, or a queued run that precedes any new one, even if its gate is
+    shut.
+    """
     same = Run.objects.filter(input_document_id=OuterRef("pk"))
-    return Document.objects.filter(
-        Exists(same.filter(status=Run.Status.RUNNING)) | Exists(same.filter(status=Run.Status.QUEUED, gate__in=IN_TURN))
-    )
+    running, in_turn = same.filter(status=Run.Status.RUNNING), same.filter(status=Run.Status.QUEUED, gate__in=IN_TURN)
+    return Document.objects.annotate(is_busy=Case(When(Exists(running) | Exists(in_turn), then=1), default=0))
 
 
 def _oldest_queued(document_id: int) -> "QuerySet[Run, tuple[int, str]]":
@@ -153,6 +180,10 @@ def _heads(document_ids: Iterable[int]) -> list[int]:
 
 
 def _open(ids: list[int]) -> int:
+    return _queued(ids, Run.Gate.DOCUMENT).update(gate=Run.Gate.OPEN) if ids else 0
+
+
+def _queued(ids: list[int], gate: Run.Gate) -> "QuerySet[Run]":
     # Because of the Coalesce, PostgreSQL looks up the ids instead of walking an index of queued runs.
     queued = Run.objects.annotate(status_now=Coalesce("status", Value(""))).filter(status_now=Run.Status.QUEUED)
-    return queued.filter(pk__in=ids, gate=Run.Gate.DOCUMENT).update(gate=Run.Gate.OPEN) if ids else 0
+    return queued.filter(pk__in=ids, gate=gate)

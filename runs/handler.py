@@ -5,29 +5,32 @@ from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import structlog
 from django.conf import settings
-from django.db import DatabaseError, OperationalError, connection
-from django.db.models import QuerySet
+from django.db import Error, InterfaceError, OperationalError, connection
+from django.db.models import Exists, OuterRef, QuerySet
 
 from builds import builder, environments
 from builds.builder import BuildFailed, Watch
 from builds.models import Build
-from documents.models import Document
-from runs import artifacts, engines, lifecycle, scratch
+from documents.models import Document, DocumentField, DocumentTable, FieldCorrection
+from runs import artifacts, engines, lifecycle, publishing, scratch, understanding
 from runs.artifacts import BadArtifact
 from runs.engine_session import EngineFailed, EngineSession, Failure, Results
 from runs.scratch import NoDocument
+from runs.understanding import Parts
 from work import failpoints
 from work.changes import WARNING
-from work.claims import Claim, Interrupted
+from work.claims import Claim, Interrupted, ResultRefused
 from work.journal import Journal
 from work.processes.scratch import remove, workplace
 from work.processes.supervise import CannotStart
 from work.processes.warm import Warm
 from work.sql import compiled
+
+T = TypeVar("T")
 
 # The pause between attempts to read from the database.
 PAUSE_SECONDS = 0.5
@@ -38,7 +41,7 @@ EXPECTED = (EngineFailed, BadArtifact, NoDocument, BuildFailed, CannotStart)
 # The document's columns that the engine gets, and its workspace. `Document.from_db` needs them in the model's order.
 COLUMNS = (
     *("id", "workspace_id", "name", "file", "content_type", "size_bytes", "sha256"),
-    *("status", "pages", "text", "purged_at"),
+    *("status", "pages", "text", "type", "type_confidence", "purged_at"),
 )
 
 log = structlog.get_logger(__name__)
@@ -48,20 +51,24 @@ def do(claim: Claim) -> Results:
     started = time.monotonic()
     journal = Journal(claim)
     try:
-        document, name = _read(claim)
+        document, parts, name = _retried(claim, lambda: _read(claim))
         with environments.in_use(name) as environment:
             if reason := environments.why_unusable(name):
                 _materialize(claim, journal, started, reason)
-            return _Execution(claim, journal, document, name, environment, started).run()
+            return _Execution(claim, journal, document, parts, name, environment, started).run()
     except Interrupted:
         # Write the pending events now: recovery will end the run, and does not have them.
-        with suppress(DatabaseError):
+        with suppress(Error):
             journal.write()
         raise
 
 
 def succeed(claim: Claim, results: Results) -> bool:
-    succeeded = lifecycle.succeed(claim, data=results.data, fields=results.fields, artifacts=results.artifacts)
+    findings = publishing.findings(results.fields) if claim.values["publishes"] else None
+    data = results.data | ({"published": len(findings)} if findings is not None else {})
+    succeeded = lifecycle.succeed(
+        claim, data=data, fields=results.fields, artifacts=results.artifacts, findings=findings
+    )
     if not succeeded:
         artifacts.discard(results.artifacts)
     return succeeded
@@ -76,7 +83,7 @@ def fail(claim: Claim, error: BaseException) -> bool:
     if isinstance(error, BuildFailed):
         kind = Failure.TIMED_OUT if error.failure_type == "TIMED_OUT" else Failure.BUILD_FAILED
         return lifecycle.fail(claim, kind, f"Build failed on this host: {error}")
-    if isinstance(error, CannotStart | NoDocument):
+    if isinstance(error, CannotStart | NoDocument | ResultRefused):
         return lifecycle.fail(claim, Failure.ENGINE_FAILED, str(error))
     return lifecycle.fail(claim, Failure.ENGINE_FAILED, f"Internal error: {error!r}")
 
@@ -85,9 +92,16 @@ class _Execution:
     """The execution of one run, from its working directory to its results."""
 
     def __init__(
-        self, claim: Claim, journal: Journal, document: Document, name: str, environment: Path, started: float
+        self,
+        claim: Claim,
+        journal: Journal,
+        document: Document,
+        parts: Parts,
+        name: str,
+        environment: Path,
+        started: float,
     ) -> None:
-        self.claim, self.journal, self.document = claim, journal, document
+        self.claim, self.journal, self.document, self.parts = claim, journal, document, parts
         self.name, self.environment = name, environment
         # Everything counts towards the run's timeout: making its environment and its directory, and importing the
         # configuration.
@@ -110,7 +124,8 @@ class _Execution:
         with ExitStack() as cleanup:
             cleanup.callback(leave)
             directory = cleanup.enter_context(workplace(folder, name))
-            scratch.lay_out(directory, self.document, self.claim.id)
+            understood = _retried(self.claim, lambda: understanding.write(directory, self.document.pk, self.parts))
+            scratch.lay_out(directory, self.document, self.claim.id, understood)
             try:
                 return self._execute(directory, warm)
             except EngineFailed as error:
@@ -157,26 +172,37 @@ class _Execution:
         return Results(fields, stored, data)
 
 
-def _read(claim: Claim) -> tuple[Document, str]:
-    """Return the run's document and the name of its environment. Retry while the claim is trusted: giving up would fail
-    the run, which is claimed only once.
-    """
+def _read(claim: Claim) -> tuple[Document, Parts, str]:
+    """Return the run's document, which of its parts exist, and the name of its environment."""
     build_id = claim.values["build_id"]
+    if build_id not in _environments:
+        build = Build.objects.values_list("fingerprint", "lock").get(pk=build_id)
+        _environments[build_id] = environments.name_of(*build)
+    ((*values, has_fields, has_tables, words_job),) = compiled.rows(_document, claim.values["input_document_id"])
+    document = Document.from_db(connection.alias, list(COLUMNS), values)
+    return document, Parts(bool(has_fields), bool(has_tables), words_job), _environments[build_id]
+
+
+def _retried(claim: Claim, read: Callable[[], T]) -> T:
+    """Read from the database. Retry while the claim is trusted: giving up would fail the run, which is claimed only
+    once.
+    """
     while True:
         try:
-            if build_id not in _environments:
-                build = Build.objects.values_list("fingerprint", "lock").get(pk=build_id)
-                _environments[build_id] = environments.name_of(*build)
-            (row,) = compiled.rows(_document, claim.values["input_document_id"])
-            return Document.from_db(connection.alias, list(COLUMNS), list(row)), _environments[build_id]
-        except OperationalError:
+            return read()
+        except (OperationalError, InterfaceError):
             connection.close()
             claim.go_on()
             time.sleep(PAUSE_SECONDS)
 
 
 def _document(id: int) -> "QuerySet[Document, Any]":
-    return Document.objects.filter(pk=id).values_list(*COLUMNS)
+    # A statement for a part that most documents do not have would cost every run a round trip.
+    of_this = {"document": OuterRef("pk")}
+    has_fields = Exists(DocumentField.objects.filter(**of_this)) | Exists(FieldCorrection.objects.filter(**of_this))
+    has_tables = Exists(DocumentTable.objects.filter(**of_this))
+    rows = Document.objects.filter(pk=id).annotate(has_fields=has_fields, has_tables=has_tables)
+    return rows.values_list(*COLUMNS, "has_fields", "has_tables", "words_job")
 
 
 def _materialize(claim: Claim, journal: Journal, started: float, reason: str) -> None:

@@ -32,7 +32,16 @@ _BROKEN_CANCELS = (
 
 
 def _overtaken(dialect: Dialect) -> str:
-    """Find runs that a younger run of the same document overtook, although their own build had ended."""
+    """Find runs that a younger run of the same document overtook, although their own build had ended and they did not
+    wait until the document is processed.
+    """
+    # Whether the document's last change of status before the younger run started was that it was processed.
+    processed = f"""EXISTS (
+                SELECT 1 FROM events e WHERE e.subject_kind = 'document' AND e.subject_id = older.input_document_id
+                    AND e.to_status = 'processed' AND {dialect.later("e.at", COMMIT_SECONDS)} < younger.started_at
+                    AND NOT EXISTS (SELECT 1 FROM events n WHERE n.subject_kind = 'document'
+                        AND n.subject_id = e.subject_id AND n.sequence > e.sequence
+                        AND n.to_status IN ('processing', 'failed') AND n.at <= younger.started_at))"""
     left = f"COALESCE({{0}}.started_at, {{0}}.finished_at, {dialect.never()})"
     # The inner query is an optimisation: it finds the few runs that started before an older one had left the queue.
     return f"""
@@ -48,7 +57,8 @@ def _overtaken(dialect: Dialect) -> str:
             AND younger.started_at < {left.format("older")}
             AND {dialect.later("older.created_at", SUBMISSION_SECONDS)} < younger.created_at
             AND b.status IN ({words(Build.TERMINAL)})
-            AND {dialect.later("b.finished_at", COMMIT_SECONDS)} < younger.started_at"""
+            AND {dialect.later("b.finished_at", COMMIT_SECONDS)} < younger.started_at
+            AND (older.waits_for_processing = {_false(dialect)} OR {processed})"""
 
 
 def _forgotten_gates(dialect: Dialect) -> str:
@@ -66,15 +76,22 @@ def _forgotten_gates(dialect: Dialect) -> str:
         UNION ALL
         SELECT 'run', r.id FROM runs r JOIN builds b ON b.id = r.build_id
         WHERE r.status = 'queued' AND r.gate = 'build' AND r.created_at < {since}
-            AND b.finished_at < {since} AND {dialect.a_worker_was_there(GATE_SECONDS)}"""
+            AND b.finished_at < {since} AND {dialect.a_worker_was_there(GATE_SECONDS)}
+        UNION ALL
+        SELECT 'run', r.id FROM runs r JOIN documents d ON d.id = r.input_document_id
+        WHERE r.status = 'queued' AND r.gate IN ('process', 'failed') AND r.created_at < {since}
+            AND (r.gate = 'failed' OR d.status <> 'processing')
+            AND d.last_event_at < {since} AND {dialect.a_worker_was_there(GATE_SECONDS)}"""
 
 
 def _unknown_waits(dialect: Dialect) -> str:
-    return """
-        SELECT 'build', b.id FROM builds b WHERE b.awaited = %s AND EXISTS (
-            SELECT 1 FROM runs r WHERE r.build_id = b.id AND r.status = 'queued' AND r.gate = 'build')""" % (
-        "FALSE" if dialect.vendor == "postgresql" else "0"
-    )
+    return f"""
+        SELECT 'build', b.id FROM builds b WHERE b.awaited = {_false(dialect)} AND EXISTS (
+            SELECT 1 FROM runs r WHERE r.build_id = b.id AND r.status = 'queued' AND r.gate = 'build')"""
+
+
+def _false(dialect: Dialect) -> str:
+    return "FALSE" if dialect.vendor == "postgresql" else "0"
 
 
 _LEFT_OF_PRUNED = """
@@ -112,7 +129,8 @@ INVARIANTS = (
     ),
     Invariant(
         "no_run_overtakes_an_older_one_of_its_document",
-        "A run starts before an older one of its document only while the build of the older one is unfinished.",
+        "A run starts before an older one of its document only while the build of the older one is unfinished, or"
+        " while the older one waits until the document is processed.",
         _overtaken,
         "Nothing needs to be done for these runs. Some may be older than the upgrade to first in, first out within a"
         " document (migration runs.0008); report later ones with their events.",

@@ -11,7 +11,7 @@ from builds.models import Build, Configuration
 from documents import retention
 from documents.models import Document
 from documents.retention import Purged as Purged
-from runs import gates
+from runs import gates, processing_gates, publishing
 from runs.models import Admission, Artifact, Run, RunField
 from work import failpoints, lifecycle, wakeups
 from work.claims import Claim
@@ -45,7 +45,8 @@ RUN_STATES = StateMachine(
         "RUN_STARTED": "A worker claimed it; the timeout counts from here.",
         "RUN_SUCCEEDED": "The engine succeeded.",
         "RUN_FAILED": (
-            "The engine failed, the build failed or was cancelled, or the worker was lost; the message says which."
+            "The engine failed, the build failed or was cancelled, the document could not be processed, or the worker"
+            " was lost; the message says which."
         ),
         "RUN_CANCEL_REQUESTED": "A person cancelled it while a worker held it; it can now only end cancelled.",
         "RUN_CANCELLED": "It was cancelled.",
@@ -90,9 +91,25 @@ class OtherWorkspace(Exception):
     """The document and the configuration belong to different workspaces."""
 
 
-def submit(configuration: Configuration, document: Document, *, actor: str) -> Run:
+class DocumentFailed(Exception):
+    """The document could not be processed, so no run that waits for that can be created."""
+
+    code = "document_failed"
+
+    def __init__(self, document_id: int) -> None:
+        problem = processing_gates.problem_of(document_id).rstrip(".")
+        super().__init__(f"{problem}. Process it again, or submit the run so that it does not wait for that.")
+        self.document_id = document_id
+
+
+def submit(configuration: Configuration, document: Document, *, actor: str, wait_for_processing: bool = True) -> Run:
+    """Queue a run. It starts when its document is processed, or without waiting for that.
+
+    Raises QueueFull, OtherWorkspace, Purged or DocumentFailed.
+    """
+
     def create() -> Run:
-        shared, (gate,) = _prepare(configuration, [document.pk], actor)
+        shared, (gate,) = _prepare(configuration, [document.pk], actor, wait_for_processing)
         values = {**shared, "input_document_id": document.pk, "gate": gate}
         with _guard_insert([document.pk], shared, [gate]):
             run: Run = lifecycle.create_one(RUN_STATES, values, actor=actor)
@@ -101,12 +118,14 @@ def submit(configuration: Configuration, document: Document, *, actor: str) -> R
     return _admit(configuration, [document], create)
 
 
-def submit_many(configuration: Configuration, documents: Sequence[Document], *, actor: str) -> list[int]:
+def submit_many(
+    configuration: Configuration, documents: Sequence[Document], *, actor: str, wait_for_processing: bool = True
+) -> list[int]:
     """Create one run per document, either all or none. Return the ids of the runs in the order of the documents."""
 
     def create() -> list[int]:
         ids = [document.pk for document in documents]
-        shared, run_gates = _prepare(configuration, ids, actor)
+        shared, run_gates = _prepare(configuration, ids, actor, wait_for_processing)
         varying: dict[str, Any] = {"input_document_id": ids, "gate": run_gates}
         with _guard_insert(ids, shared, run_gates):
             return lifecycle.create(RUN_STATES, shared, varying=varying, actor=actor)
@@ -116,19 +135,29 @@ def submit_many(configuration: Configuration, documents: Sequence[Document], *, 
 
 def run_again(run: Run, *, actor: str) -> Run:
     """Create a new run of the same document with the configuration as it is now. The old run does not change."""
-    return submit(run.configuration, run.input_document, actor=actor)
+    waits = run.waits_for_processing
+    return submit(run.configuration, run.input_document, actor=actor, wait_for_processing=waits)
 
 
 def claim_next_run(owner: str) -> Claim | None:
     return lifecycle.claim_next(
-        RUN_STATES, "start", owner, Run.objects.claimable, "input_document_id", "configuration_id", "build_id"
+        RUN_STATES,
+        "start",
+        owner,
+        Run.objects.claimable,
+        *("input_document_id", "configuration_id", "build_id", "publishes"),
     )
 
 
 def succeed(
-    claim: Claim, *, data: Data | None = None, fields: Sequence[Data] = (), artifacts: Sequence[Data] = ()
+    claim: Claim,
+    *,
+    data: Data | None = None,
+    fields: Sequence[Data] = (),
+    artifacts: Sequence[Data] = (),
+    findings: Sequence[Data] | None = None,
 ) -> bool:
-    """End the run as succeeded, and store its fields and artifacts.
+    """End the run as succeeded, store its fields and artifacts, and publish its findings unless they are None.
 
     Return False and store nothing if the claim is gone, or if a cancel was accepted meanwhile, which then ends the run.
     """
@@ -137,8 +166,11 @@ def succeed(
         RunField.objects.bulk_create(RunField(run_id=claim.id, **values) for values in fields)
         for values in artifacts:
             publish_artifact(claim, values)
+        if findings is not None:
+            publishing.publish(claim, findings)
 
-    return _finish(claim, "succeed", also=keep if fields or artifacts else None, data=data)
+    has_results = fields or artifacts or findings is not None
+    return _finish(claim, "succeed", also=keep if has_results else None, data=data)
 
 
 def fail(claim: Claim, failure_type: str, message: str) -> bool:
@@ -204,12 +236,29 @@ def apply_build_results(owner: str) -> int:
         else:
             end = "failed" if status == Build.Status.FAILED else f"was {status}"
             message = f"Build {build_id} {end}{f': {error}' if error else '.'}"
+            # Check the build's status again, because the build may have been queued again since it was read.
+            still = Q(Exists(Build.objects.filter(pk=build_id, status=status)))
+            failure = {"failure_type": Run.Failure.BUILD_FAILED, "error_message": message}
             for run_id in run_ids[: REFUSALS - refusals]:
-                refusals += _refuse(run_id, build_id, status, message, owner)
+                refusals += _refuse(run_id, message, owner, where=still, data={"build": build_id}, **failure)
     gates.stop_awaiting()
     if advanced or refusals:
         wakeups.ring(RUN_STATES.kind)
     return advanced + refusals
+
+
+def apply_processing_failures(owner: str) -> int:
+    """Fail queued runs whose document could not be processed, even if it is processed again meanwhile."""
+    messages: dict[int, str] = {}
+    refusals = 0
+    for run_id, document_id in processing_gates.failed(REFUSALS):
+        message = messages.get(document_id) or processing_gates.problem_of(document_id)
+        messages[document_id] = message
+        failure = {"failure_type": Run.Failure.DOCUMENT_FAILED, "error_message": message}
+        guards = {"gate": Run.Gate.FAILED.value}
+        refusals += _refuse(run_id, message, owner, guards=guards, data={"document": document_id}, **failure)
+        failpoints.hit("run.refused")
+    return refusals
 
 
 def rescue(lost: LostClaim) -> str | None:
@@ -273,17 +322,25 @@ def _guard_insert(document_ids: list[int], shared: Data, run_gates: list[str]) -
         yield
 
 
-def _prepare(configuration: Configuration, document_ids: list[int], actor: str) -> tuple[dict[str, Any], list[str]]:
+def _prepare(
+    configuration: Configuration, document_ids: list[int], actor: str, wait_for_processing: bool
+) -> tuple[dict[str, Any], list[str]]:
     """Return the values that all new runs share, and the gate of each."""
+    # Look at the documents first, so that a refused submission leaves no build behind.
+    run_gates = gates.for_new_runs(document_ids, waiting=wait_for_processing)
+    if Run.Gate.FAILED in run_gates:
+        raise DocumentFailed(document_ids[run_gates.index(Run.Gate.FAILED)])
     build = get_or_create_build(configuration, actor=actor)
     shared = {
         "workspace_id": configuration.workspace_id,
         "configuration_id": configuration.pk,
         "build_id": build.id,
+        "waits_for_processing": wait_for_processing,
+        "publishes": configuration.publish,
     }
     if build.status != Build.Status.READY:
         return shared, [Run.Gate.BUILD.value] * len(document_ids)
-    return shared, gates.for_new_runs(document_ids)
+    return shared, run_gates
 
 
 def _finish(claim: Claim, verb: str, **options: Any) -> bool:
@@ -304,21 +361,9 @@ def _live() -> "QuerySet[Any, Any]":
     return queued.union(running, all=True)
 
 
-def _refuse(run_id: int, build_id: int, status: str, message: str, owner: str) -> bool:
-    # Check the build's status again, because the build may have been queued again since it was read.
-    still = Q(Exists(Build.objects.filter(pk=build_id, status=status)))
+def _refuse(run_id: int, message: str, owner: str, **options: Any) -> bool:
     try:
-        return lifecycle.move(
-            RUN_STATES,
-            run_id,
-            "refuse",
-            where=still,
-            actor=owner,
-            message=message,
-            data={"build": build_id},
-            failure_type=Run.Failure.BUILD_FAILED,
-            error_message=message,
-        )
+        return lifecycle.move(RUN_STATES, run_id, "refuse", actor=owner, message=message, **options)
     except OperationalError as error:
         # Another transaction has locked this run. Skip it, so that the other runs do not wait.
         if not is_contention(error):

@@ -2,7 +2,8 @@ from typing import Any
 
 from django.db import models
 from django.db.models import Case, Exists, ExpressionWrapper, F, OuterRef, Q, QuerySet, Subquery, Value, When
-from django.db.models.lookups import IsNull
+from django.db.models.functions import Coalesce
+from django.db.models.lookups import Exact, IsNull
 
 from builds.models import Build, Configuration
 from documents.models import Document
@@ -69,6 +70,7 @@ class Run(Work):
         BUILD_FAILED = "BUILD_FAILED", "build failed"
         ENGINE_FAILED = "ENGINE_FAILED", "engine failed"
         STEP_FAILED = "STEP_FAILED", "step failed"
+        DOCUMENT_FAILED = "DOCUMENT_FAILED", "document could not be processed"
         REJECTED = "REJECTED", "document rejected"
         LIMIT_EXCEEDED = "LIMIT_EXCEEDED", "limit exceeded"
 
@@ -80,6 +82,9 @@ class Run(Work):
         OPEN = "", "open"
         BUILD = "build", "waiting for its build"
         DOCUMENT = "document", "waiting for an earlier run of its document"
+        PROCESSING = "process", "waiting until its document is processed"
+        # A worker will end the run as failed, even if the document is processed again meanwhile.
+        FAILED = "failed", "its document could not be processed"
 
     ACTIVE = CLAIMED = Status.RUNNING
     TERMINAL = frozenset({Status.SUCCEEDED, Status.FAILED, Status.CANCELLED})
@@ -90,6 +95,11 @@ class Run(Work):
     build = models.ForeignKey(Build, on_delete=models.PROTECT, related_name="runs", db_index=False)
     status = models.CharField(max_length=16, choices=Status.choices, default=Status.QUEUED, editable=False)
     gate = models.CharField(max_length=8, choices=Gate.choices, default=Gate.OPEN, blank=True, editable=False)
+    # Whether the run starts only when its document is processed. The database's default is for processes of an older
+    # version, whose runs do not wait.
+    waits_for_processing = models.BooleanField(default=True, db_default=False, editable=False)
+    # Whether its findings become fields of its document: what its configuration said when the run was submitted.
+    publishes = models.BooleanField(default=False, db_default=False, editable=False)
     cancel_requested_at = models.DateTimeField(null=True, blank=True, editable=False)
     cancel_requested_by = models.CharField(max_length=200, blank=True, default="", editable=False)
     # When the run's history was replaced with one event and its artifacts were deleted.
@@ -134,8 +144,8 @@ class Run(Work):
             ),
             models.CheckConstraint(
                 name="run_gate_is_known",
-                condition=Q(gate__in=["", "build", "document"]),
-                violation_error_message="Unknown gate. Known gates: open, build, document.",
+                condition=Q(gate__in=["", "build", "document", "failed", "process"]),
+                violation_error_message="Unknown gate. Known gates: open, build, document, process, failed.",
             ),
         ]
         indexes = [
@@ -155,6 +165,18 @@ class Run(Work):
                 name="runs_behind_build_of_document",
                 fields=["input_document", "build", "created_at", "id"],
                 condition=Q(status="queued", gate="build"),
+            ),
+            # Finds a document's runs that wait until it is processed.
+            models.Index(
+                name="runs_behind_processing",
+                fields=["input_document", "created_at", "id"],
+                condition=Q(status="queued", gate="process"),
+            ),
+            # Finds the runs that are about to fail, because their document could not be processed.
+            models.Index(
+                name="runs_of_failed_document",
+                fields=["input_document", "id"],
+                condition=Q(status="queued", gate="failed"),
             ),
             models.Index(name="runs_expiring", fields=["lease_expires_at"], condition=Q(status="running")),
             # Failed and cancelled runs are few among millions. Without this index, a list of them would read all runs
@@ -307,16 +329,29 @@ def document_has_a_run() -> Q:
     same = Run.objects.filter(input_document=OuterRef("pk"))
     # Use one status and one kind of gate per query, so that a partial index applies.
     queued = same.filter(status=Run.Status.QUEUED)
-    waiting = Q(Exists(queued.filter(gate__in=IN_TURN))) | Q(Exists(queued.filter(gate=Run.Gate.BUILD)))
+    waiting = Q(Exists(queued.filter(gate__in=IN_TURN)))
+    for gate in (Run.Gate.BUILD, Run.Gate.PROCESSING, Run.Gate.FAILED):
+        waiting |= Q(Exists(queued.filter(gate=gate)))
     return waiting | Q(Exists(same.filter(status=Run.Status.RUNNING)))
+
+
+def _status_of_document() -> Subquery:
+    # A subquery and no join, so that every plan looks it up for one run at a time.
+    return Subquery(Document.objects.filter(pk=OuterRef("input_document_id")).values("status")[:1])
 
 
 # The conditions of a claim, by name; `runs/why.py` checks each of them for a single run. OF_THE_QUEUE refers to no run,
 # so a database evaluates it once per query.
 OF_THE_QUEUE = {"queue_goes_on": Q(~Exists(Queue.objects.filter(pk=Queue.ONLY, paused_at__isnull=False)))}
-OF_THE_RUN = {"build_is_ready": Q(build__status=Build.Status.READY), "is_open": Q(gate=Run.Gate.OPEN)}
+OF_THE_RUN = {
+    "build_is_ready": Q(build__status=Build.Status.READY),
+    "is_open": Q(gate=Run.Gate.OPEN),
+    "document_is_processed": Q(waits_for_processing=False)
+    | Q(Exact(_status_of_document(), Document.Status.PROCESSED.value)),
+}
 MUST_HOLD = OF_THE_QUEUE | OF_THE_RUN
-# The gates of runs whose build is ready. The index `runs_in_turn_of_document` has the same list in its condition.
+# The gates of runs that wait neither for their build nor for processing. The index `runs_in_turn_of_document` has the
+# same list in its condition.
 IN_TURN = [Run.Gate.OPEN, Run.Gate.DOCUMENT]
 
 
@@ -334,6 +369,14 @@ def in_the_way() -> dict[str, "QuerySet[Any]"]:
     older = of_build.filter(created_at__lte=created_at).filter(Q(created_at__lt=created_at) | Q(pk__lt=id))
     older = older.filter(status=Run.Status.QUEUED, gate=Run.Gate.BUILD).order_by("created_at", "id")
     ended_builds = Build.objects.unheeded().annotate(first=Subquery(older.values("pk")[:1]))
+    # The document if it is processed, with its oldest earlier run whose gate is still shut. A document that is not
+    # processed has no such run: younger runs may pass those that wait for it.
+    waiting = Run.objects.filter(input_document=OuterRef("pk"), status=Run.Status.QUEUED, gate=Run.Gate.PROCESSING)
+    waiting = waiting.order_by("created_at", "id")
+    earlier, same_moment = waiting.filter(created_at__lt=created_at), waiting.filter(created_at=created_at, pk__lt=id)
+    processed = Document.objects.filter(pk=OuterRef("input_document_id"), status=Document.Status.PROCESSED).annotate(
+        first=Coalesce(Subquery(earlier.values("pk")[:1]), Subquery(same_moment.values("pk")[:1]))
+    )
     return {
         "running": same_document.filter(status=Run.Status.RUNNING).exclude(pk=OuterRef("pk")),
         # Two subqueries, so that each is a single index lookup even if thousands of runs were created at the same
@@ -341,6 +384,7 @@ def in_the_way() -> dict[str, "QuerySet[Any]"]:
         "older": in_turn.filter(created_at__lt=OuterRef("created_at")),
         "older_of_same_moment": in_turn.filter(created_at=OuterRef("created_at"), pk__lt=OuterRef("pk")),
         "older_of_ended_build": ended_builds.filter(first__isnull=False).order_by("pk"),
+        "older_of_processed_document": processed.filter(first__isnull=False).order_by("pk"),
     }
 
 

@@ -2,8 +2,9 @@
 
 from django.conf import settings
 
+from documents.models import Document
 from runs import lifecycle, queue
-from runs.lifecycle import RUN_STATES, Purged, QueueFull
+from runs.lifecycle import RUN_STATES, DocumentFailed, Purged, QueueFull
 from runs.models import Queue, Run
 from work.operations.outcomes import Outcome, of_cancel, preview_cancel, preview_pause, preview_resume
 from work.operations.previews import Operation, OperationResult
@@ -20,6 +21,15 @@ def run_again(run: Run, *, actor: str) -> Outcome | OperationResult:
         return Outcome.NO_PLACE
     except Purged:
         return Outcome.PURGED
+    except DocumentFailed:
+        return Outcome.NOT_PROCESSED
+
+
+def preview_run_again(run: Run) -> Outcome:
+    if run.input_document.purged_at:
+        return Outcome.PURGED
+    is_failed = run.waits_for_processing and run.input_document.status == Document.Status.FAILED
+    return Outcome.NOT_PROCESSED if is_failed else Outcome.MADE
 
 
 def pause_queue(row: Queue, *, actor: str, reason: str = "") -> Outcome:
@@ -40,12 +50,6 @@ def free_places() -> int | None:
 
 
 CANCEL = Operation("cancel", "Cancel", cancel, lambda run: preview_cancel(RUN_STATES, run.status), takes_reason=True)
-RUN_AGAIN = Operation(
-    "again",
-    "Run again",
-    run_again,
-    lambda run: Outcome.PURGED if run.input_document.purged_at else Outcome.MADE,
-    capacity=free_places,
-)
+RUN_AGAIN = Operation("again", "Run again", run_again, preview_run_again, capacity=free_places)
 PAUSE_QUEUE = Operation("pause", "Pause", pause_queue, preview_pause, takes_reason=True)
 RESUME_QUEUE = Operation("resume", "Resume", resume_queue, preview_resume)

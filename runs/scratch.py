@@ -6,6 +6,7 @@ The directory's name contains the claim token, so that a late engine of an earli
 import json
 import mimetypes
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +25,10 @@ def root() -> Path:
     return Path(settings.VAR_DIR, "engines")
 
 
-def lay_out(directory: Path, document: Document, run_id: int | None = None) -> None:
-    """Write the engine's input files. Raises NoDocument."""
+def lay_out(
+    directory: Path, document: Document, run_id: int | None = None, understood: Mapping[str, str] | None = None
+) -> None:
+    """Write the engine's input files. `understood` has the names of those that exist already. Raises NoDocument."""
     if document.purged_at:
         raise NoDocument(f"The content of document {document.name!r} was {purged_on(document)}.")
     values: dict[str, Any] = {
@@ -36,6 +39,8 @@ def lay_out(directory: Path, document: Document, run_id: int | None = None) -> N
         "sha256": document.sha256,
         "pages": document.pages,
         "status": document.status,
+        "type": {"name": document.type, "confidence": document.type_confidence} if document.type else None,
+        **(understood or {}),
     }
     if document.file:
         # Libraries depend on the file extension, so keep it. The rest of the name matters only to people.

@@ -11,6 +11,9 @@ from django.db.models import Case, Q, QuerySet, When
 
 from builds import why as builds
 from builds.models import Build
+from documents import why as documents
+from documents.models import Document, DocumentProcessingJob
+from runs import processing_gates
 from runs.lifecycle import RUN_STATES
 from runs.models import IN_TURN, MUST_HOLD, Queue, Run, first_of, in_the_way
 from work import why
@@ -28,6 +31,9 @@ _THEN: dict[str, str] = {
     Build.Status.CANCELLED: "; a worker will end this run as failed shortly",
 }
 
+# The older runs of a document that go first, by the name of the condition.
+_OLDER = ("older_of_ended_build", "older_of_processed_document", "older", "older_of_same_moment")
+
 
 def explain(run: Run, *, user: User | None = None) -> Explanation:
     """Explain why the run waits, from what is in the database now. The answer names only runs that the user may see, or
@@ -40,7 +46,8 @@ def explain(run: Run, *, user: User | None = None) -> Explanation:
 
 def _explain(id: int, crew: LiveWorkers, user: User | None, *, is_followed: bool) -> Explanation:
     rows = compiled.rows(_conditions, id)
-    run = Run.objects.select_related("build").defer("build__snapshot", "build__lock").get(pk=id)
+    large = ("build__snapshot", "build__lock", "input_document__text", "input_document__embedding")
+    run = Run.objects.select_related("build", "input_document").defer(*large).get(pk=id)
     if not rows:
         return why.of_others(RUN_STATES, run, run.status, run.outcome)
     conditions = dict(zip(("gate", *MUST_HOLD, *in_the_way()), rows[0], strict=True))
@@ -50,6 +57,7 @@ def _explain(id: int, crew: LiveWorkers, user: User | None, *, is_followed: bool
         why.of_worker(crew, RUN_STATES),
         why.of_capacity(crew, RUN_STATES, ahead, _names(user)),
         _of_build(run, conditions, crew, user),
+        _of_processing(run, conditions),
         _of_document(run, conditions, crew, user, is_followed=is_followed),
     ]
     return why.of_queued(RUN_STATES, id, gates)
@@ -74,7 +82,7 @@ def _ahead(created_at: datetime, id: int) -> "QuerySet[Any, Any]":
 
 
 def _older(document_id: int, created_at: datetime, id: int) -> "QuerySet[Any, Any]":
-    """Return the document's older runs that delay this one. Runs that wait for their build do not."""
+    """Return the document's older runs that delay this one. Runs that wait for build or document do not."""
     in_turn = Run.objects.queued().filter(input_document_id=document_id, gate__in=IN_TURN)
     return why.counted(_before(in_turn.order_by("created_at", "id"), created_at, id))
 
@@ -118,6 +126,30 @@ def _of_build(run: Run, conditions: Conditions, crew: LiveWorkers, user: User | 
     return Gate("build", True, f"Its build {build.pk} {state}{then}.", f"build {build.pk}", since, data)
 
 
+def _of_processing(run: Run, conditions: Conditions) -> Gate:
+    """Return the gate for the processing of the document."""
+    id, is_failed = run.input_document_id, _is_shut(conditions, Run.Gate.FAILED)
+    # The conditions and the status are read one after the other, so that they may differ for a moment.
+    status = run.input_document.status
+    data: dict[str, Any] = {"id": id, "status": status}
+    if conditions["document_is_processed"] and not is_failed and not _is_shut(conditions, Run.Gate.PROCESSING):
+        does = f"Its document {id} is" if run.waits_for_processing else f"It does not wait until document {id} is"
+        return Gate("processing", False, f"{does} processed.", data=data)
+    since: datetime | None = None
+    if is_failed or status == Document.Status.FAILED:
+        message = f"{processing_gates.problem_of(id).rstrip('.')}; a worker will end this run as failed shortly."
+    elif status == Document.Status.PROCESSED:
+        message = f"Its document {id} is processed; a worker will let this run continue shortly."
+    else:
+        jobs = DocumentProcessingJob.objects.live().filter(document=id)
+        since = jobs.values_list("created_at", flat=True).first()
+        explanation = documents.explain(run.input_document)
+        data["held_by"] = [gate.name for gate in explanation.holding]
+        message = f"Its document {id} is being processed: {explanation.reason()} To run it at once, cancel it and"
+        message += " submit it again so that it does not wait for that."
+    return Gate("processing", True, message, f"document {id}", since, data)
+
+
 def _of_document(run: Run, conditions: Conditions, crew: LiveWorkers, user: User | None, *, is_followed: bool) -> Gate:
     """Return the gate for other runs of the document."""
     if running := conditions["running"]:
@@ -129,7 +161,7 @@ def _of_document(run: Run, conditions: Conditions, crew: LiveWorkers, user: User
         )
         message += f"; {why.are_ahead(RUN_STATES, ahead)} for this document." if ahead else "."
         return Gate("document", True, message, f"run {running}", other.started_at, data)
-    if older := conditions["older_of_ended_build"] or conditions["older"] or conditions["older_of_same_moment"]:
+    if older := next((id for name in _OLDER if (id := conditions[name])), None):
         # The other run is first in line for its document, so following one step is enough.
         reason = _explain(older, crew, user, is_followed=False).reason() if is_followed else ""
         since = Run.objects.only("created_at").get(pk=older).created_at

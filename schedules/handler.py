@@ -11,7 +11,7 @@ from schedules.job_runs import Refusal
 from schedules.jobs import JobContext, JobFailed, all_jobs, job_named
 from schedules.models import DueSlot, JobRun, ScheduledJob
 from work import clock
-from work.claims import Claim, Interrupted
+from work.claims import Claim, Interrupted, ResultRefused
 
 # Most due slots that one claim considers. Each job runs one slot at a time, and its other slots wait.
 PAGE = 50
@@ -96,5 +96,5 @@ def _claim(due: DueSlot, owner: str) -> Claim | None:
 
 
 def _message_of(error: BaseException) -> str:
-    message = str(error) if isinstance(error, JobFailed) else f"{type(error).__name__}: {error}"
+    message = str(error) if isinstance(error, JobFailed | ResultRefused) else f"{type(error).__name__}: {error}"
     return message[:LONGEST_ERROR]

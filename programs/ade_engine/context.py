@@ -6,7 +6,6 @@ import json
 import math
 import re
 import time
-from pathlib import Path
 
 from ade_engine.steps import Rejected
 
@@ -14,9 +13,11 @@ from ade_engine.steps import Rejected
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+    from pathlib import Path
     from typing import Any
 
     from ade_engine.channel import Channel
+    from ade_engine.understood import Field, Table, Type, Word
 
 LEVELS = ("debug", "info", "warning", "error")
 # More frequent updates would help no reader, and each update is stored as a row.
@@ -51,6 +52,13 @@ class Document:
         # The path of the stored file, or None if there is none.
         self.path: Path | None = directory / data["file"] if data.get("file") else None
         self._text: Path | None = directory / data["text"] if data.get("text") else None
+        self._fields_file: Path | None = directory / data["fields"] if data.get("fields") else None
+        self._tables_file: Path | None = directory / data["tables"] if data.get("tables") else None
+        self._words_file: Path | None = directory / data["words"] if data.get("words") else None
+        self._type: Mapping[str, Any] | None = data.get("type")
+        self._fields: dict[str, Field] | None = None
+        self._tables: dict[str, Table] | None = None
+        self._words: dict[int, list[Word]] | None = None
 
     def read(self) -> bytes:
         """Return the content of the file. Raise FileNotFoundError if there is none."""
@@ -73,6 +81,40 @@ class Document:
                 )
             return ""
         return self.path.read_text("utf-8-sig", errors="replace")
+
+    @property
+    def type(self) -> Type | None:
+        """The type of the document, or None if it is not known."""
+        from ade_engine.understood import Type  # noqa: PLC0415  # not needed by every run
+
+        return Type(self._type) if self._type else None
+
+    @property
+    def fields(self) -> dict[str, Field]:
+        """The fields that ADE, a run or a person has found, by name."""
+        if self._fields is None:
+            from ade_engine.understood import fields_in  # noqa: PLC0415  # not needed by every run
+
+            self._fields = fields_in(self._fields_file) if self._fields_file else {}
+        return self._fields
+
+    @property
+    def tables(self) -> dict[str, Table]:
+        """The tables that ADE has found, by name."""
+        if self._tables is None:
+            from ade_engine.understood import tables_in  # noqa: PLC0415  # not needed by every run
+
+            self._tables = tables_in(self._tables_file) if self._tables_file else {}
+        return self._tables
+
+    @property
+    def words(self) -> dict[int, list[Word]]:
+        """The words of each page with their places, by the number of the page. Pages without a size have none."""
+        if self._words is None:
+            from ade_engine.understood import words_in  # noqa: PLC0415  # not needed by every run
+
+            self._words = words_in(self._words_file) if self._words_file else {}
+        return self._words
 
 
 class Context:

@@ -197,6 +197,7 @@ def _row(configuration: Configuration) -> dict[str, Any]:
         "name": configuration.name,
         "entry_point": configuration.entry_point,
         "python_version": configuration.python_version,
+        "publish": configuration.publish,
         "contents_sha256": configuration.contents_sha256,
         "created_at": configuration.created_at,
         "updated_at": configuration.updated_at,

@@ -5,7 +5,7 @@ from builds.commands import find_configuration
 from documents.models import Document
 from runs import lifecycle, why
 from runs.artifacts import Damaged, copy_out
-from runs.lifecycle import RUN_STATES, OtherWorkspace, Purged, QueueFull
+from runs.lifecycle import RUN_STATES, DocumentFailed, OtherWorkspace, Purged, QueueFull
 from runs.models import Artifact, Run
 from runs.operations import RUN_AGAIN
 from work.operations.commands import (
@@ -43,6 +43,7 @@ COLUMNS = (
     "failure_type",
     "error_message",
     "gate",
+    "waits_for_processing",
     "created_at",
     "started_at",
     "finished_at",
@@ -67,6 +68,11 @@ class Command(WatchedCommand):
         submit = add("submit", self.submit, "Queue one run for each document: all of them or none.")
         submit.add_argument("configuration", metavar="CONFIGURATION", help="id, WORKSPACE/NAME or name")
         submit.add_argument("documents", metavar="DOCUMENT", type=identifier, nargs="+", help="id")
+        submit.add_argument(
+            "--no-wait-for-processing",
+            action="store_true",
+            help="do not wait until the documents are processed (default: wait, and refuse documents that failed)",
+        )
         add_actor(submit)
         listing = add("list", self.list_runs, "List runs, newest first.")
         listing.add_argument("--status", choices=Run.Status.values)
@@ -99,13 +105,22 @@ class Command(WatchedCommand):
     def explain(self, id: int) -> Explanation:
         return why.explain(Run(pk=id))
 
-    def submit(self, *, configuration: str, documents: list[int], actor: str | None, **_: Any) -> Answer:
+    def submit(
+        self,
+        *,
+        configuration: str,
+        documents: list[int],
+        no_wait_for_processing: bool,
+        actor: str | None,
+        **_: Any,
+    ) -> Answer:
         match = find_configuration(configuration)
         by_id = Document.objects.defer("text").in_bulk(documents)
         if missing := [id for id in documents if id not in by_id]:
             raise not_found("document", missing[0], "`manage.py document list` shows them")
         try:
-            ids = lifecycle.submit_many(match, [by_id[id] for id in documents], actor=actor_of(actor))
+            chosen, waits = [by_id[id] for id in documents], not no_wait_for_processing
+            ids = lifecycle.submit_many(match, chosen, actor=actor_of(actor), wait_for_processing=waits)
         except QueueFull as full:
             numbers = {"limit": full.limit, "live": full.live, "asked": full.asked}
             raise Failure(str(full), Exit.QUEUE_FULL, full.code, **numbers) from full
@@ -113,6 +128,8 @@ class Command(WatchedCommand):
             raise Failure(str(error), Exit.REFUSED, "other_workspace", configuration=match.pk) from error
         except Purged as purged:
             raise Failure(str(purged), Exit.REFUSED, purged.code, document=purged.document.pk) from purged
+        except DocumentFailed as failed:
+            raise Failure(str(failed), Exit.REFUSED, failed.code, document=failed.document_id) from failed
         rows = [_row(values) for values in Run.objects.filter(pk__in=ids).order_by("id").values(*COLUMNS)]
         return Answer({"runs": rows}, table(rows, *SHOWN[:-1]))
 
