@@ -8,6 +8,7 @@ from django.db.models import Q
 from builds import lifecycle as builds
 from builds.models import Build
 from documents import lifecycle as documents
+from documents import purging
 from documents.models import Document, DocumentProcessingJob
 from runs import lifecycle
 from schedules import job_runs
@@ -16,6 +17,7 @@ from tests.factories import (
     W2,
     ConfigurationFactory,
     DeliveryFactory,
+    DocumentFactory,
     ErrandFactory,
     JobRunFactory,
     RunFactory,
@@ -112,7 +114,7 @@ def _documents_were_processed(workspace):
 def _one_was_purged(document):
     write(document.workspace, document_retention_days=30)
     age(document, 31 * 24 * 3600)
-    assert documents.purge(document.pk, days=30, actor="w1")
+    assert purging.purge(document.pk, days=30, actor="w1")
 
 
 def _stages_are_done(job_id, *, fails):
@@ -130,7 +132,7 @@ def _stages_are_done(job_id, *, fails):
 
 def _runs_have_run(workspace):
     configuration = ConfigurationFactory(workspace=workspace)
-    ids = [documents.add_document(workspace, _file(n), actor="olga") for n in range(3)]
+    ids = [DocumentFactory(workspace=workspace, status="processed", **_file(n)) for n in range(3)]
     lifecycle.submit_many(configuration, [*ids, ids[0], ids[0]], actor="olga")
     # Its first worker is lost, its second worker finishes it.
     build = Build.objects.get(pk=builds.claim_next_build(W1).id)

@@ -253,7 +253,8 @@ class Site:
         return BuildFactory(configuration=self.configuration, status="ready")
 
     def document(self, **orders):
-        return DocumentFactory(workspace=self.workspace, file="", content_type="text/plain", text=json.dumps(orders))
+        columns = {"file": "", "content_type": "text/plain", "text": json.dumps(orders)}
+        return DocumentFactory(workspace=self.workspace, status="processed", **columns)
 
     def submit(self, document=None, **orders):
         """Submit a run over this document, or over a new one with these orders."""

@@ -12,14 +12,33 @@ from typing import Any
 
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import AbstractUser
-from django.db import models
+from django.db import models, transaction
 from factory.declarations import LazyAttribute, LazyAttributeSequence, LazyFunction, SelfAttribute, Sequence, SubFactory
 from factory.django import DjangoModelFactory, Password
 
 from api.models import ApiToken, AuditEntry, KeptAnswer
 from builds import fingerprint
 from builds.models import Build, Configuration
-from documents.models import Document, DocumentChunk, DocumentField, DocumentProcessingJob, FieldCorrection, Stage
+from documents import followers, tables
+from documents.models import (
+    CellCorrection,
+    Document,
+    DocumentChunk,
+    DocumentField,
+    DocumentProblem,
+    DocumentProcessingJob,
+    DocumentTable,
+    DocumentType,
+    DocumentTypeField,
+    FieldCorrection,
+    LessonEvidence,
+    Sender,
+    SenderIdentity,
+    SenderLesson,
+    SenderUpdate,
+    Stage,
+)
+from documents.models.fields import UNSURE_BELOW
 from feeds.lifecycle import FEED_STATES
 from feeds.models import (
     Brief,
@@ -118,6 +137,16 @@ def force_status(row, status, owner=W1, **columns):
     if isinstance(row, DocumentProcessingJob):
         values.setdefault("completed_at", None)
     return write(row, **(values | columns))
+
+
+def end_processing(document, status="processed"):
+    """End the processing of a document, and its job if it has one, with everything that follows from it."""
+    with transaction.atomic():
+        for job in DocumentProcessingJob.objects.live().filter(document=document):
+            bring_to(job, {"processed": "COMPLETED", "failed": "FAILED"}[status])
+        bring_to(document, status)
+        followers.notify(document.pk, status)
+    return document
 
 
 def write(row, **columns):
@@ -256,9 +285,36 @@ class DocumentFieldFactory(DjangoModelFactory[DocumentField]):
     name = Sequence(lambda n: f"field {n}")
     value = "42"
     confidence = 0.9
+    to_review = LazyAttribute(lambda o: o.confidence is not None and o.confidence < UNSURE_BELOW)
 
     class Meta:
         model = DocumentField
+
+
+class DocumentProblemFactory(DjangoModelFactory[DocumentProblem]):
+    document = SubFactory(DocumentFactory)
+    code = "sum_is_wrong"
+    message = "Net 10.00 EUR and tax 1.90 EUR do not add up to 12.00 EUR."
+
+    class Meta:
+        model = DocumentProblem
+
+
+class DocumentTypeFactory(DjangoModelFactory[DocumentType]):
+    workspace = SubFactory(WorkspaceFactory)
+    name = Sequence(lambda n: f"type_{n}")
+    label = LazyAttribute(lambda o: o.name.replace("_", " ").capitalize())
+
+    class Meta:
+        model = DocumentType
+
+
+class DocumentTypeFieldFactory(DjangoModelFactory[DocumentTypeField]):
+    type = SubFactory(DocumentTypeFactory)
+    name = Sequence(lambda n: f"field {n}")
+
+    class Meta:
+        model = DocumentTypeField
 
 
 class FieldCorrectionFactory(DjangoModelFactory[FieldCorrection]):
@@ -269,6 +325,81 @@ class FieldCorrectionFactory(DjangoModelFactory[FieldCorrection]):
 
     class Meta:
         model = FieldCorrection
+
+
+def table_of(document, *texts, name="table_1", columns=None, **values):
+    """Store a table with these texts; the first row has the labels of the columns."""
+    labels, *rows = texts or (["Article", "Price"], ["Apples", "1.50"], ["Pears", "2.00"])
+    columns = columns or [{"name": label.lower(), "label": label, "kind": "text"} for label in labels]
+    cells = [[{"text": text} if isinstance(text, str) else text for text in row] for row in rows]
+    tables.keep(document.pk, tables.lines([{"name": name, "columns": columns, "rows": cells, **values}]))
+    return DocumentTable.objects.get(document=document, name=name)
+
+
+class DocumentTableFactory(DjangoModelFactory[DocumentTable]):
+    document = SubFactory(DocumentFactory)
+    name = Sequence(lambda n: f"table_{n}")
+    columns = [{"name": "article", "label": "Article", "kind": "text"}]
+    row_count = 0
+
+    class Meta:
+        model = DocumentTable
+
+
+class CellCorrectionFactory(DjangoModelFactory[CellCorrection]):
+    document = SubFactory(DocumentFactory)
+    table = "table_1"
+    row = Sequence(lambda n: n + 1)
+    column = "article"
+    text = "Plums"
+    corrected_by = "olga"
+
+    class Meta:
+        model = CellCorrection
+
+
+class SenderFactory(DjangoModelFactory[Sender]):
+    workspace = SubFactory(WorkspaceFactory)
+    name = Sequence(lambda n: f"Supplier {n} Ltd")
+
+    class Meta:
+        model = Sender
+
+
+class SenderIdentityFactory(DjangoModelFactory[SenderIdentity]):
+    sender = SubFactory(SenderFactory)
+    workspace = SelfAttribute("sender.workspace")
+    kind = "iban"
+    value = Sequence(lambda n: f"DE{n:020}")
+
+    class Meta:
+        model = SenderIdentity
+
+
+class SenderLessonFactory(DjangoModelFactory[SenderLesson]):
+    sender = SubFactory(SenderFactory)
+    field = "invoice_number"
+    method = LazyFunction(lambda: {"kind": "number", "left": ["beleg"], "end": True})
+
+    class Meta:
+        model = SenderLesson
+
+
+class LessonEvidenceFactory(DjangoModelFactory[LessonEvidence]):
+    lesson = SubFactory(SenderLessonFactory)
+    document = SubFactory(DocumentFactory)
+    is_right = True
+
+    class Meta:
+        model = LessonEvidence
+
+
+class SenderUpdateFactory(DjangoModelFactory[SenderUpdate]):
+    sender = SubFactory(SenderFactory)
+    below = 2**63 - 1
+
+    class Meta:
+        model = SenderUpdate
 
 
 class JobFactory(SubjectFactory):
@@ -298,13 +429,16 @@ class BuildFactory(SubjectFactory):
 
 
 class RunFactory(SubjectFactory):
-    """Has a ready build by default, and the gate that a submission would set."""
+    """Has a ready build and a processed document by default, and the gate that a submission would set."""
 
     configuration = SubFactory(ConfigurationFactory)
     workspace = SelfAttribute("configuration.workspace")
-    input_document = SubFactory(DocumentFactory, workspace=SelfAttribute("..workspace"))
+    input_document = SubFactory(DocumentFactory, workspace=SelfAttribute("..workspace"), status="processed")
+    waits_for_processing = True
     build = LazyAttribute(lambda o: _build_of(o.configuration))  # type: ignore[assignment]  # a column, not the method
-    gate = LazyAttribute(lambda o: _gate_of(o.status or "queued", o.build, o.input_document))
+    gate = LazyAttribute(
+        lambda o: _gate_of(o.status or "queued", o.build, o.input_document, waiting=o.waits_for_processing)
+    )
 
     class Meta:
         model = Run
@@ -546,7 +680,7 @@ def _build_of(configuration):
     return found or BuildFactory(configuration=configuration, status="ready")
 
 
-def _gate_of(status, build, document):
+def _gate_of(status, build, document, *, waiting):
     if status != "queued":
         return ""
-    return gates.for_new_runs([document.pk])[0] if build.status == "ready" else "build"
+    return gates.for_new_runs([document.pk], waiting=waiting)[0] if build.status == "ready" else "build"

@@ -8,7 +8,7 @@ from django.conf import settings
 from django.db import IntegrityError, connection, models, transaction
 
 from console.models import FailureNote, PromiseCheck, Visit
-from documents.models import OutsideService
+from documents.models import OutsideService, Retyping, TableRows
 from feeds.briefs import guards
 from schedules.models import SchedulerLease
 from tests.factories import (
@@ -21,6 +21,7 @@ from tests.factories import (
     BriefFactory,
     BriefItemFactory,
     BuildFactory,
+    CellCorrectionFactory,
     ClusterArticleFactory,
     ClusterFactory,
     ConfigurationFactory,
@@ -28,6 +29,10 @@ from tests.factories import (
     DocumentChunkFactory,
     DocumentFactory,
     DocumentFieldFactory,
+    DocumentProblemFactory,
+    DocumentTableFactory,
+    DocumentTypeFactory,
+    DocumentTypeFieldFactory,
     DueSlotFactory,
     ErrandFactory,
     FeedFactory,
@@ -35,12 +40,17 @@ from tests.factories import (
     JobFactory,
     JobRunFactory,
     KeptAnswerFactory,
+    LessonEvidenceFactory,
     MembershipFactory,
     PurgedUrlFactory,
     QueueFactory,
     RunFactory,
     RunFieldFactory,
     ScheduledJobFactory,
+    SenderFactory,
+    SenderIdentityFactory,
+    SenderLessonFactory,
+    SenderUpdateFactory,
     StageFactory,
     UserFactory,
     WebhookFactory,
@@ -169,9 +179,50 @@ def second_chunk_in_a_position():
     return DocumentChunkFactory(document=first.document), {"position": first.position}
 
 
-def second_field_of_a_name():
+def second_value_of_a_source():
     first = DocumentFieldFactory()
-    return DocumentFieldFactory(document=first.document), {"name": first.name}
+    second = DocumentFieldFactory(document=first.document, name=first.name, chosen=False, source="service")
+    return second, {"source": first.source}
+
+
+def second_chosen_value():
+    first = DocumentFieldFactory()
+    second = DocumentFieldFactory(document=first.document, name=first.name, chosen=False, source="service")
+    return second, {"chosen": True}
+
+
+def second_type_of_a_name():
+    first = DocumentTypeFactory()
+    return DocumentTypeFactory(workspace=first.workspace), {"name": first.name}
+
+
+def second_field_of_a_type():
+    first = DocumentTypeFieldFactory()
+    return DocumentTypeFieldFactory(type=first.type), {"name": first.name}
+
+
+def second_retyping_of_a_type():
+    first = Retyping.objects.create(workspace=WorkspaceFactory(), name="letter", below=1)
+    return Retyping.objects.create(workspace=first.workspace, name="other", below=1), {"name": "letter"}
+
+
+def second_table_of_a_name():
+    first = DocumentTableFactory()
+    return DocumentTableFactory(document=first.document), {"name": first.name}
+
+
+def rows_of_a_table(**columns):
+    return TableRows.objects.create(**{"table": DocumentTableFactory(), "first": 1, "rows": []} | columns)
+
+
+def second_rows_of_a_table():
+    first = rows_of_a_table()
+    return rows_of_a_table(table=first.table, first=2), {"first": 1}
+
+
+def second_correction_of_a_cell():
+    first = CellCorrectionFactory()
+    return CellCorrectionFactory(document=first.document), {"row": first.row}
 
 
 def second_correction_of_a_field():
@@ -294,6 +345,20 @@ def unguarded(arrange):
     return arranged
 
 
+def second_sender_of_an_identity():
+    first = SenderIdentityFactory()
+    return SenderIdentityFactory(workspace=first.workspace), {"value": first.value}
+
+
+def second_evidence_of_a_document():
+    first = LessonEvidenceFactory()
+    return LessonEvidenceFactory(lesson=first.lesson), {"document_id": first.document_id}
+
+
+def second_update_of_a_sender():
+    return SenderUpdateFactory(), {"sender_id": SenderUpdateFactory().sender_id}
+
+
 def second_item_in_a_position():
     first = BriefItemFactory()
     return BriefItemFactory(brief=first.brief), {"position": first.position}
@@ -360,10 +425,38 @@ BREAKING = [
     ("job_run_pruned_has_ended", broken(JobRunFactory, "running", pruned_at=NOW)),
     ("artifact_name_is_unique_in_its_run", second_artifact_of_a_name),
     ("chunk_position_is_unique_in_its_document", second_chunk_in_a_position),
-    ("document_field_name_is_unique_in_its_document", second_field_of_a_name),
+    ("document_field_is_one_per_name_and_source", second_value_of_a_source),
+    ("document_field_has_one_chosen_value", second_chosen_value),
+    ("document_field_reviewed_is_chosen", broken(DocumentFieldFactory, chosen=False, to_review=True)),
+    ("document_field_reviewed_is_chosen", broken(DocumentFieldFactory, also_found=True, to_review=True)),
+    (
+        "document_reviewed_is_kept",
+        broken(DocumentFactory, "processed", to_review=True, purged_at=NOW, file="", text=""),
+    ),
+    ("document_type_confidence_is_a_share", broken(DocumentFactory, type_confidence=1.1)),
+    ("document_type_name_is_unique_in_its_workspace", second_type_of_a_name),
+    ("document_type_threshold_is_a_share", broken(DocumentTypeFactory, threshold=-0.1)),
+    ("document_type_field_is_unique_in_its_type", second_field_of_a_type),
+    ("document_type_field_threshold_is_a_share", broken(DocumentTypeFieldFactory, threshold=2)),
+    ("retyping_is_one_per_type", second_retyping_of_a_type),
+    ("sender_switched_off_by_somebody", broken(SenderFactory, switched_off_at=NOW)),
+    ("sender_switched_off_by_somebody", broken(SenderFactory, switched_off_by="olga")),
+    ("sender_identity_is_unique_in_its_workspace", second_sender_of_an_identity),
+    ("sender_identity_kind_is_known", broken(SenderIdentityFactory, kind="colour")),
+    ("sender_lesson_switched_off_by_somebody", broken(SenderLessonFactory, switched_off_at=NOW)),
+    ("sender_lesson_switched_off_by_somebody", broken(SenderLessonFactory, switched_off_by="olga")),
+    ("lesson_evidence_is_one_per_document", second_evidence_of_a_document),
+    ("sender_updates.sender_id", second_update_of_a_sender),
+    ("problem_dismissed_by_somebody", broken(DocumentProblemFactory, dismissed_at=NOW)),
+    ("problem_dismissed_by_somebody", broken(DocumentProblemFactory, dismissed_by="olga")),
     ("document_field_confidence_is_a_share", broken(DocumentFieldFactory, confidence=1.5)),
     ("document_field_confidence_is_a_share", broken(DocumentFieldFactory, confidence=-0.1)),
     ("field_correction_is_one_per_document_and_name", second_correction_of_a_field),
+    ("document_table_name_is_unique_in_its_document", second_table_of_a_name),
+    ("table_rows_begin_at_one_row", second_rows_of_a_table),
+    ("table_rows_are_numbered_from_one", lambda: (rows_of_a_table(), {"first": 0})),
+    ("cell_correction_is_one_per_cell", second_correction_of_a_cell),
+    ("cell_correction_row_is_numbered_from_one", broken(CellCorrectionFactory, row=0)),
     ("run_field_position_is_unique_in_its_run", second_field_in_a_position),
     ("run_field_confidence_is_a_share", broken(RunFieldFactory, confidence=1.5)),
     ("run_field_confidence_is_a_share", broken(RunFieldFactory, confidence=-0.1)),
@@ -449,7 +542,11 @@ def test_the_database_refuses_a_row_that_breaks(name, arrange, request):
 
     # SQLite names the columns of a broken unique constraint instead of the constraint.
     words = str(refused.value)
-    assert name in words or (connection.vendor == "sqlite" and "UNIQUE" in words) or unique_column(name) in words
+    assert (
+        name in words
+        or (connection.vendor != "postgresql" and "unique" in words.lower())
+        or unique_column(name) in words
+    )
 
 
 @pytest.mark.parametrize("constraint", CONSTRAINTS.values(), ids=CONSTRAINTS)

@@ -35,7 +35,9 @@ def ran(build):
 
 def run_of(build):
     """Queue a run of a document without a file."""
-    document = DocumentFactory(workspace=build.configuration.workspace, file="", content_type="text/plain")
+    document = DocumentFactory(
+        workspace=build.configuration.workspace, file="", content_type="text/plain", status="processed"
+    )
     return RunFactory(configuration=build.configuration, build=build, input_document=document)
 
 

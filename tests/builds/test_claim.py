@@ -6,14 +6,14 @@ from django.conf import settings
 from builds import lifecycle
 from builds.models import Build
 from tests.factories import BuildFactory, age, events_of, write
+from tests.writers import WRITERS
 from work import clock
 from work import lifecycle as kernel
-from work.sql import portable, returning
 
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture(params=[returning, portable], ids=["fast", "portable"], autouse=True)
+@pytest.fixture(params=WRITERS, autouse=True)
 def writer(request, monkeypatch):
     monkeypatch.setattr(kernel, "_writer", lambda: request.param)
 

@@ -26,6 +26,7 @@ WHOLE = Package(
     requirements="pandas>=2\r\n# last\n",
     python_version="3.12",
     files={"rules.py": "def main():\n\treturn 'ä漢😀'\r\n", "data/t.csv": "", "data/deep/x.json": "\ufeff{}"},
+    publish=True,
 )
 BARE = Package(name="a", entry_point="main", requirements="", python_version="", files={})
 NO_TABLE = "ade.toml has no table [configuration], but another value named configuration."
@@ -71,6 +72,16 @@ def test_a_folder_is_read(folder):
     )
 
 
+@pytest.mark.parametrize("publish", [True, False])
+def test_a_package_says_whether_its_runs_publish(tmp_path, publish):
+    written(tmp_path, {"ade.toml": f'[configuration]\nname = "a"\npublish = {str(publish).lower()}\n'})
+
+    package = packages.read(tmp_path)
+
+    assert package == replace(BARE, publish=publish)
+    assert package.contents_sha256 == BARE.contents_sha256
+
+
 def test_only_a_name_has_to_be_said(tmp_path):
     written(tmp_path, {"ade.toml": '\ufeff[configuration]\r\nname = "a"\r\n'})
 
@@ -102,6 +113,14 @@ def test_there_has_to_be_something_to_read(tmp_path):
             ["The name must have 1 to 100 printable characters, no spaces around them, not ''."],
         ),
         (
+            "[configuration]\nname = 'a'\npublish = 'yes'",
+            ["publish in ade.toml must be true or false, without quotes, not 'yes'."],
+        ),
+        (
+            "[configuration]\nname = 'a'\npublish = 1",
+            ["publish in ade.toml must be true or false, without quotes, not 1."],
+        ),
+        (
             "[configuration]\nname = 'a'\npython = 3.12",
             ["python in ade.toml must be a text in quotes, not 3.12."],
         ),
@@ -117,7 +136,7 @@ def test_there_has_to_be_something_to_read(tmp_path):
             "[configuration]\nname = 'a'\nfiles = ['/etc/passwd']\n[tool.x]",
             [
                 f"Unknown key {found} in ade.toml."
-                " Known keys of [configuration]: name, entry_point, python, description."
+                " Known keys of [configuration]: name, entry_point, python, description, publish."
                 for found in ("'tool'", "'files'")
             ],
         ),
@@ -323,10 +342,11 @@ def test_whatever_may_be_written_is_read_again(name, requirements, python, files
 
 
 def test_a_zip_has_the_same_bytes_everywhere_and_always():
-    other = replace(WHOLE, files=dict(reversed(WHOLE.files.items())))
+    whole = replace(WHOLE, publish=False)
+    other = replace(whole, files=dict(reversed(WHOLE.files.items())))
 
-    assert zip_of(other) == zip_of(WHOLE)
-    assert hashlib.sha256(zip_of(WHOLE)).hexdigest() == (
+    assert zip_of(other) == zip_of(whole) != zip_of(WHOLE)
+    assert hashlib.sha256(zip_of(whole)).hexdigest() == (
         "364a394e6679e9b13843f2329280092a46d50245396a987cd7cff769b6ba163b"
     )
 

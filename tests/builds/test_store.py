@@ -64,6 +64,19 @@ def test_other_contents_take_the_place_of_the_old(workspace, change):
     assert again.updated_at > made.updated_at
 
 
+@pytest.mark.parametrize("publish", [True, False])
+def test_a_configuration_that_publishes_needs_no_new_build(workspace, publish):
+    made, _ = configurations.store(workspace, replace(PACKAGE, publish=not publish))
+
+    again, result = configurations.store(workspace, replace(PACKAGE, publish=publish))
+
+    assert (again.pk, result, again.publish) == (made.pk, "updated", publish)
+    again.refresh_from_db()
+    assert configurations.package_of(again).publish is publish
+    assert again.contents_sha256 == made.contents_sha256
+    assert configurations.store(workspace, replace(PACKAGE, publish=publish))[1] == "unchanged"
+
+
 def test_a_configuration_that_was_renamed_meanwhile_keeps_its_new_name(workspace, monkeypatch):
     made, _ = configurations.store(workspace, PACKAGE)
     real = Configuration.save

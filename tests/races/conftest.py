@@ -22,7 +22,12 @@ def step_at(threads, monkeypatch):
         step.go_on()
 
 
-@pytest.fixture(params=["fast", pytest.param("portable", marks=pytest.mark.long)])
+@pytest.fixture(
+    params=[
+        pytest.param("fast", marks=pytest.mark.only_on(*returning.FAST_VENDORS)),
+        pytest.param("portable", marks=pytest.mark.long),
+    ]
+)
 def writer(request, monkeypatch):
     """Run the test with both writers of the lifecycle; "portable" is for databases that we have no server of."""
     monkeypatch.setattr(lifecycle, "_writer", lambda: {"fast": returning, "portable": portable}[request.param])

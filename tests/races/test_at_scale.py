@@ -23,7 +23,7 @@ def test_processes_work_off_a_queue_from_which_some_is_cancelled_and_some_is_los
 ):
     configuration = ConfigurationFactory()
     build = BuildFactory(configuration=configuration, status="ready")
-    documents = [DocumentFactory(workspace=configuration.workspace) for _ in range(papers)]
+    documents = [DocumentFactory(workspace=configuration.workspace, status="processed") for _ in range(papers)]
     ids = runs.submit_many(configuration, documents * (runs_of_them // papers), actor="olga")
     chance = random.Random(1)
     to_cancel = chance.sample(list(Run.objects.filter(pk__in=ids)), len(ids) // 10)

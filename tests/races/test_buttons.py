@@ -43,7 +43,7 @@ def pressing(client, olga, rehearse, confirm, press):  # noqa: F811 - fixtures
 @pytest.fixture
 def run_of(configuration, build, workspace):
     def run_of(status):
-        document = DocumentFactory(workspace=workspace)
+        document = DocumentFactory(workspace=workspace, status="processed")
         return RunFactory(configuration=configuration, build=build, input_document=document, status=status, owner=W1)
 
     return run_of

@@ -3,7 +3,7 @@ from django.db import connection, transaction
 
 from runs.lifecycle import RUN_STATES
 from runs.models import Run
-from tests.factories import W1, BuildFactory, ConfigurationFactory, RunFactory
+from tests.factories import W1, BuildFactory, ConfigurationFactory, DocumentFactory, RunFactory, bring_to, write
 from tests.races.test_claims import every_kind
 from work import clock, lifecycle
 from work.sql import compiled, statements
@@ -48,15 +48,33 @@ def test_what_a_claim_looks_at_does_not_grow_with_those_that_wait():
     run = RunFactory(workspace=older.workspace, configuration=ready, input_document=older.input_document)
     BuildFactory(status="failed")
 
-    few = looked_at(run, older, more=20)
-    assert 0 < looked_at(run, older, more=5000) <= few + 20
+    few = looked_at((older, "build"), (run, "document"), more=20)
+    assert 0 < looked_at((older, "build"), (run, "document"), more=5000) <= few + 20
 
 
-def looked_at(run, older, more):
-    """Return how many rows the next claim reads with this many more runs waiting for the build of `older`, and for
-    `run`.
+@pytest.mark.only_on("postgresql")
+@pytest.mark.parametrize("status", ["processing", "processed", "failed"])
+def test_what_a_claim_looks_at_does_not_grow_with_those_that_wait_for_documents(status):
+    """Runs wait until this document and another one are processed, older ones and some of the same moment. The run that
+    does not wait may be claimed, or waits until `processing_gates.mend` has let the older ones take turns.
     """
-    for each, gate in ((older, "build"), (run, "document")):
+    older = RunFactory(input_document=DocumentFactory())
+    here = RunFactory(input_document=DocumentFactory())
+    common = {"configuration": here.configuration, "input_document": here.input_document}
+    run, same_moment = RunFactory(**common, waits_for_processing=False), RunFactory(**common)
+    write(same_moment, created_at=run.created_at)
+    if status != "processing":
+        bring_to(here.input_document, status)
+    assert [each.gate for each in (older, here, run, same_moment)] == ["process", "process", "", "process"]
+
+    waiting = [(older, "process"), (here, "process"), (same_moment, "process"), (run, "document")]
+    few = looked_at(*waiting, more=20)
+    assert 0 < looked_at(*waiting, more=5000) <= few + 20
+
+
+def looked_at(*waiting, more):
+    """Return how many rows the next claim reads with this many more runs like each of these, behind this gate."""
+    for each, gate in waiting:
         same = ("configuration_id", "build_id", "input_document_id", "created_at")
         constant = {name: getattr(each, name) for name in same} | {"gate": gate}
         lifecycle.create(RUN_STATES, constant, varying={"workspace_id": [each.workspace_id] * more})

@@ -366,7 +366,7 @@ def work_off(owner):
 def test_claimers_never_have_two_runs_of_one_document_at_work(threads):
     configuration = ConfigurationFactory()
     BuildFactory(configuration=configuration, status="ready")
-    papers = [DocumentFactory(workspace=configuration.workspace) for _ in range(5)]
+    papers = [DocumentFactory(workspace=configuration.workspace, status="processed") for _ in range(5)]
     ids = runs.submit_many(configuration, papers * 40, actor="olga")
     samples = Counter()
 

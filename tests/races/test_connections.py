@@ -258,7 +258,7 @@ def test_an_end_that_cannot_be_said_at_all_is_left_to_recovery(monkeypatch, sett
 def test_whoever_loses_a_deadlock_is_served_after_the_winner(threads, settings):
     settings.ADE_QUEUE_SIZE = 5
     configuration = ConfigurationFactory()
-    document = DocumentFactory(workspace=configuration.workspace)
+    document = DocumentFactory(workspace=configuration.workspace, status="processed")
     Admission.objects.create(pk=1)
 
     with transaction.atomic():
@@ -314,7 +314,7 @@ def isolation(request, transactional_db):
 def test_claims_are_exclusive_under_any_isolation(threads, isolation):
     configuration = ConfigurationFactory()
     BuildFactory(configuration=configuration, status="ready")
-    papers = [DocumentFactory(workspace=configuration.workspace) for _ in range(5)]
+    papers = [DocumentFactory(workspace=configuration.workspace, status="processed") for _ in range(5)]
     ids = runs.submit_many(configuration, papers * 8, actor="olga")
 
     def finish_all(owner):
@@ -331,7 +331,7 @@ def test_claims_are_exclusive_under_any_isolation(threads, isolation):
 def test_the_queue_limit_is_exact_under_any_isolation(threads, settings, isolation):
     settings.ADE_QUEUE_SIZE = 5
     configuration = ConfigurationFactory()
-    document = DocumentFactory(workspace=configuration.workspace)
+    document = DocumentFactory(workspace=configuration.workspace, status="processed")
     runs.submit_many(configuration, [document] * 4, actor="olga")
 
     answers = threads.together([lambda: runs.submit(configuration, document, actor="olga")] * 12)
@@ -345,7 +345,7 @@ def test_the_queue_limit_is_exact_under_any_isolation(threads, settings, isolati
 def test_submitters_wait_for_the_count_of_the_one_before_under_any_isolation(threads, settings, step_at, isolation):
     settings.ADE_QUEUE_SIZE = 1
     configuration = ConfigurationFactory()
-    document = DocumentFactory(workspace=configuration.workspace)
+    document = DocumentFactory(workspace=configuration.workspace, status="processed")
     at = step_at("run.create.counted")
 
     first = threads.start(lambda: runs.submit(configuration, document, actor="olga"))
@@ -387,7 +387,7 @@ def test_the_first_to_write_decides_under_any_isolation(threads, isolation, firs
 @pytest.mark.only_on("postgresql")
 def test_one_build_is_made_under_any_isolation(threads, isolation):
     configuration = ConfigurationFactory()
-    document = DocumentFactory(workspace=configuration.workspace)
+    document = DocumentFactory(workspace=configuration.workspace, status="processed")
 
     made = threads.together([lambda: runs.submit(configuration, document, actor="olga")] * 10)
 

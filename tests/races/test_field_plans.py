@@ -10,7 +10,7 @@ pytestmark = pytest.mark.django_db
 def test_the_list_of_what_is_to_be_looked_at_is_read_from_its_index(olga, workspace):
     documents = [DocumentFactory(workspace=workspace, status="processed") for _ in range(5)]
     DocumentField.objects.bulk_create(
-        DocumentField(document=document, name=f"f{n}", value="v", confidence=0.7 if n % 20 == 0 else 0.95)
+        DocumentField(document=document, name=f"f{n}", value="v", to_review=n % 20 == 0)
         for document in documents
         for n in range(1000)
     )
@@ -19,5 +19,5 @@ def test_the_list_of_what_is_to_be_looked_at_is_read_from_its_index(olga, worksp
 
     for rows in (DocumentField.objects.for_user(olga), DocumentField.objects.filter(document__workspace=workspace)):
         plan = rows.listed().with_corrections().to_look_at().order_by("-id")[:50].explain()
-        assert "document_fields_unsure" in plan
+        assert "document_fields_to_review" in plan
         assert "field_correction" in plan

@@ -2,7 +2,7 @@
 
 import pytest
 
-from documents import corrections, lifecycle, retention
+from documents import corrections, lifecycle, purging, retention
 from documents.models import Document, DocumentProcessingJob
 from runs import lifecycle as runs
 from runs.models import Run
@@ -34,7 +34,7 @@ def document(workspace):
 
 
 def purge(document):
-    return lifecycle.purge(document.pk, days=DAYS, actor=W1)
+    return purging.purge(document.pk, days=DAYS, actor=W1)
 
 
 # Uses of the document that compete with the purge.

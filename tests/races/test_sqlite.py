@@ -60,7 +60,7 @@ def test_two_processes_that_read_and_then_write_lose_nothing(programs):
 def test_nothing_is_lost_while_another_process_holds_the_write_lock(programs, threads, seconds):
     configuration = ConfigurationFactory()
     BuildFactory(configuration=configuration, status="ready")
-    papers = [DocumentFactory(workspace=configuration.workspace) for _ in range(4)]
+    papers = [DocumentFactory(workspace=configuration.workspace, status="processed") for _ in range(4)]
     runs.submit_many(configuration, papers * 5, actor="olga")
     holder = programs.start("-c", HOLD, connection.settings_dict["NAME"], *seconds)
     assert holder.line()

@@ -8,13 +8,13 @@ from django.db import transaction
 from documents import lifecycle as documents
 from tests.factories import W1, W2, JobFactory, StageFactory, claim_of, events_of
 from tests.stepping import DEADLINE_SECONDS
+from tests.writers import WRITERS
 from work import lifecycle as kernel
-from work.sql import portable, returning
 
 pytestmark = pytest.mark.only_on("sqlite")
 
 
-@pytest.mark.parametrize("writer", [returning, portable], ids=["fast", "portable"])
+@pytest.mark.parametrize("writer", WRITERS)
 def test_who_waited_for_the_lock_starts_after_who_had_it_has_finished(threads, monkeypatch, writer):
     monkeypatch.setattr(kernel, "_writer", lambda: writer)
     job = JobFactory(status="PROCESSING")

@@ -1,6 +1,7 @@
 from collections import Counter
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from datetime import timedelta
+from threading import Event as Flag
 from types import SimpleNamespace
 
 import pytest
@@ -9,7 +10,9 @@ from django.db import connection
 from builds import fingerprint
 from builds import lifecycle as builds
 from builds.models import Build, Configuration
-from runs import gates
+from documents import lifecycle as documents
+from documents.models import Document
+from runs import gates, processing_gates
 from runs import lifecycle as runs
 from runs.models import Run
 from schedules import job_runs
@@ -23,6 +26,7 @@ from tests.factories import (
     RunFactory,
     age,
     claim_of,
+    end_processing,
     expire_lease,
     force_status,
     write,
@@ -43,7 +47,7 @@ def configuration(transactional_db):
 
 @pytest.fixture
 def document(configuration):
-    return DocumentFactory(workspace=configuration.workspace)
+    return DocumentFactory(workspace=configuration.workspace, status="processed")
 
 
 def test_a_thousand_submissions_of_one_fingerprint_share_one_build(threads, configuration, document):
@@ -56,6 +60,7 @@ def test_a_thousand_submissions_of_one_fingerprint_share_one_build(threads, conf
     assert Build.objects.count() == 1
     assert Counter(Event.objects.values_list("kind", flat=True)) == {
         "DOCUMENT_ADDED": 1,
+        "DOCUMENT_PROCESSED": 1,
         "BUILD_QUEUED": 1,
         "RUN_QUEUED": 1000,
     }
@@ -145,7 +150,7 @@ def test_the_queue_is_never_longer_than_its_limit_while_runs_come_and_go(
 ):
     BuildFactory(configuration=configuration, status="ready")
     settings.ADE_QUEUE_SIZE = 5
-    papers = [DocumentFactory(workspace=configuration.workspace) for _ in range(at_once)]
+    papers = [DocumentFactory(workspace=configuration.workspace, status="processed") for _ in range(at_once)]
     lengths = Counter()
 
     def submit():
@@ -243,8 +248,8 @@ def between_look_and_insert(monkeypatch, act):
     """Call `act` in a submission after its gate was chosen and before its row is inserted."""
     look = gates.for_new_runs
 
-    def looked(document_ids):
-        chosen = look(document_ids)
+    def looked(document_ids, **options):
+        chosen = look(document_ids, **options)
         monkeypatch.setattr(gates, "for_new_runs", look)
         act()
         return chosen
@@ -403,3 +408,104 @@ def test_a_forced_row_is_not_taken_for_a_lost_one(configuration, document):
     assert recovery.rescue_expired([work_type_named("run")], W2) == 0
     run.refresh_from_db()
     assert run.status == "running"
+
+
+@pytest.fixture
+def unprocessed(configuration):
+    BuildFactory(configuration=configuration, status="ready")
+    return DocumentFactory(workspace=configuration.workspace)
+
+
+@pytest.mark.only_on("postgresql")
+@pytest.mark.parametrize("status", ["processed", "failed"])
+def test_a_document_whose_processing_ends_during_a_submission_leaves_no_run_asleep(
+    threads, monkeypatch, configuration, unprocessed, status
+):
+    ends = lambda: threads.start(lambda: end_processing(unprocessed, status)).answer()  # noqa: E731  # a name for it
+    between_look_and_insert(monkeypatch, ends)
+    run = runs.submit(configuration, unprocessed, actor="olga")
+    assert (run.gate, runs.claim_next_run(W1)) == ("process", None)
+
+    processing_gates.mend()
+    runs.apply_processing_failures(W1)
+
+    if status == "processed":
+        assert runs.claim_next_run(W1).id == run.pk
+    else:
+        assert Run.objects.get(pk=run.pk).failure_type == "DOCUMENT_FAILED"
+    assert_all_hold()
+
+
+@pytest.mark.only_on("postgresql")
+def test_a_document_that_is_reopened_during_a_submission_still_holds_the_run(
+    threads, monkeypatch, configuration, unprocessed
+):
+    end_processing(unprocessed)
+    reopened = []
+    reopen = lambda: reopened.append(documents.reprocess(unprocessed, actor="ravi"))  # noqa: E731  # a name for it
+    between_look_and_insert(monkeypatch, lambda: threads.start(reopen).answer())
+    run = runs.submit(configuration, unprocessed, actor="olga")
+    assert (run.gate, runs.claim_next_run(W1)) == ("", None)
+
+    assert processing_gates.mend() == 1
+
+    end_processing(Document.objects.get(pk=unprocessed.pk))
+    assert (len(reopened), runs.claim_next_run(W1).id) == (1, run.pk)
+    assert_all_hold()
+
+
+def test_the_end_of_processing_does_not_wait_for_a_run_that_somebody_holds(threads, configuration, unprocessed):
+    first, second = (runs.submit(configuration, unprocessed, actor="olga") for _ in range(2))
+    if connection.vendor == "postgresql":
+        cancelled = threads.hold(lambda: runs.cancel(first, actor="olga"))
+        threads.start(lambda: end_processing(unprocessed)).answer()
+        cancelled.commit()
+    else:
+        runs.cancel(first, actor="olga")
+        end_processing(unprocessed)
+
+    processing_gates.mend()
+
+    assert runs.claim_next_run(W1).id == second.pk
+    assert_all_hold()
+
+
+def test_runs_are_never_claimed_before_their_document_is_processed(threads, configuration, unprocessed):
+    """Runs are submitted, claimed and ended while their document is processed again and again."""
+    end_processing(unprocessed)
+    are_over = {"reprocess": Flag(), "submit": Flag()}
+
+    def reprocess():
+        try:
+            for _ in range(8):
+                assert documents.reprocess(unprocessed, actor="olga")
+                end_processing(Document.objects.get(pk=unprocessed.pk))
+        finally:
+            are_over["reprocess"].set()
+
+    def submit():
+        try:
+            for n in range(30):
+                runs.submit(configuration, unprocessed, actor="olga", wait_for_processing=n % 3 > 0)
+        finally:
+            are_over["submit"].set()
+
+    def claim():
+        while not all(flag.is_set() for flag in are_over.values()) or Run.objects.live().exists():
+            processing_gates.mend()
+            gates.open_forgotten()
+            with suppress(Contended):
+                if held := runs.claim_next_run(W1):
+                    runs.succeed(held)
+
+    answers = threads.together([reprocess, submit, claim, claim])
+
+    assert not [answer for answer in answers if isinstance(answer, Exception)]
+    assert Run.objects.filter(status="succeeded").count() == 30
+    for run in Run.objects.filter(waits_for_processing=True):
+        started = Event.objects.get(subject_kind="run", subject_id=run.pk, kind="RUN_STARTED")
+        of_document = Event.objects.about("document", unprocessed.pk).exclude(to_status="")
+        # The claim has seen the document before its own event; a reopening may have been written in between.
+        before = of_document.filter(pk__lt=started.pk).order_by("-pk")[:2]
+        assert "processed" in {event.to_status for event in before}
+    assert_all_hold(quiet=True)

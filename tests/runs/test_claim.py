@@ -8,15 +8,15 @@ from builds.models import Build
 from runs import gates, lifecycle
 from runs.models import Run
 from tests.factories import BuildFactory, DocumentFactory, RunFactory, bring_to, events_of, force_status, write
+from tests.writers import WRITERS
 from work import clock
 from work import lifecycle as kernel
-from work.sql import portable, returning
 from work.sql.contention import Contended
 
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture(params=[returning, portable], ids=["fast", "portable"], autouse=True)
+@pytest.fixture(params=WRITERS, autouse=True)
 def writer(request, monkeypatch):
     monkeypatch.setattr(kernel, "_writer", lambda: request.param)
     return request.param
@@ -53,6 +53,7 @@ def test_a_claim_starts_the_run_and_holds_it(queue, w1):
         "input_document_id": run.input_document_id,
         "configuration_id": run.configuration_id,
         "build_id": run.build_id,
+        "publishes": False,
     }
 
 
@@ -113,7 +114,7 @@ def test_the_runs_of_a_document_are_claimed_in_their_order(queue, document, w1):
 
 def test_a_busy_document_does_not_keep_others_waiting(queue, document):
     first, *_ = queue(3, input_document=document)
-    other, _ = queue(2, input_document=DocumentFactory(workspace=document.workspace))
+    other, _ = queue(2, input_document=DocumentFactory(workspace=document.workspace, status="processed"))
 
     assert claimed() == [first.pk, other.pk]
 

@@ -19,7 +19,11 @@ MINUTE = timedelta(minutes=1)
 @pytest.fixture
 def run_of(configuration, build, workspace):
     def run_of(status="queued", ago=MINUTE):
-        run = RunFactory(configuration=configuration, build=build, input_document=DocumentFactory(workspace=workspace))
+        run = RunFactory(
+            configuration=configuration,
+            build=build,
+            input_document=DocumentFactory(workspace=workspace, status="processed"),
+        )
         at = clock.now() - ago
         if status == "queued":
             return write(run, created_at=at)

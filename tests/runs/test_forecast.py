@@ -77,7 +77,7 @@ def test_it_waits_for_the_others_of_its_document(worker, configuration, document
 
 def test_those_that_wait_for_another_run_of_their_document_are_ahead_too(worker, configuration, took):
     took(30)
-    documents = [DocumentFactory(workspace=configuration.workspace) for _ in range(2)]
+    documents = [DocumentFactory(workspace=configuration.workspace, status="processed") for _ in range(2)]
     for _ in range(10):
         for document in documents:
             RunFactory(configuration=configuration, input_document=document)

@@ -169,7 +169,7 @@ def test_a_run_that_was_submitted_earlier_comes_forward_first_when_its_build_is_
 
 
 def test_the_gates_of_new_runs_on_many_documents_are_told_in_their_order():
-    free, busy, waited_for = DocumentFactory.create_batch(3)
+    free, busy, waited_for = DocumentFactory.create_batch(3, status="processed")
     RunFactory(input_document=busy, status="running")
     RunFactory(input_document=waited_for)
 

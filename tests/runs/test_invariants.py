@@ -96,8 +96,10 @@ def test_a_cancel_that_was_accepted_and_forgotten(status):
 
 
 @pytest.fixture
-def older(on_document, build):
+def older(on_document, build, document):
     """Two runs of one document: the older one is queued although the younger one started a minute ago."""
+    processed = Event.objects.get(subject_kind="document", subject_id=document.pk, to_status="processed")
+    plant(processed, at=ago(900))
     older, younger = on_document(), bring_to(on_document(), "succeeded")
     unguard(Run, Build)
     plant(build, finished_at=ago(900))
@@ -321,3 +323,45 @@ def test_a_pruned_run_that_still_has_artifacts():
     write(ArtifactFactory(run=run).run, pruned_at=clock.now())
 
     assert breaches("a_pruned_run_has_made_nothing") == [("run", run.pk)]
+
+
+@pytest.fixture
+def overtaken(older, document):
+    """The document's last change of status; without it, an older run that waits was overtaken."""
+    assert breaches("no_run_overtakes_an_older_one_of_its_document") == [("run", older.pk)]
+    return Event.objects.get(subject_kind="document", subject_id=document.pk, to_status="processed")
+
+
+@pytest.mark.parametrize("waits", [True, False])
+@pytest.mark.parametrize("processed", [70, 59])
+def test_a_run_that_waits_for_its_document_may_be_overtaken_until_that_is_processed(older, overtaken, waits, processed):
+    plant(older, waits_for_processing=waits)
+    plant(overtaken, at=ago(processed))
+
+    is_broken = not waits or processed == 70
+    assert breaches("no_run_overtakes_an_older_one_of_its_document") == ([("run", older.pk)] if is_broken else [])
+
+
+def test_a_run_that_waits_may_be_overtaken_while_its_document_is_processed_again(older, overtaken):
+    again = {"kind": "DOCUMENT_REOPENED", "from_status": "processed", "to_status": "processing"}
+    plant_copy(overtaken, id=999_999, sequence=3, at=ago(65), **again)
+
+    assert breaches("no_run_overtakes_an_older_one_of_its_document") == []
+
+
+@pytest.mark.parametrize("gate", ["process", "failed"])
+def test_a_gate_of_a_document_that_has_long_been_processed(on_document, document, gate):
+    run = write(on_document(), gate=gate, created_at=ago(310))
+    plant(document, last_event_at=ago(290))
+    assert breaches("no_gate_stays_shut") == []
+
+    plant(document, last_event_at=ago(310))
+
+    assert breaches("no_gate_stays_shut") == [("run", run.pk)]
+
+
+def test_a_gate_of_a_document_that_is_still_being_processed(on_document, document):
+    write(on_document(), gate="process", created_at=ago(310))
+    plant(document, last_event_at=ago(310), status="processing")
+
+    assert breaches("no_gate_stays_shut") == []

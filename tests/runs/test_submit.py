@@ -22,7 +22,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def documents(workspace):
-    return DocumentFactory.create_batch(3, workspace=workspace)
+    return DocumentFactory.create_batch(3, workspace=workspace, status="processed")
 
 
 @pytest.fixture
@@ -106,7 +106,7 @@ def test_many_runs_over_no_document_are_none(configuration):
 
 @pytest.mark.parametrize("others", [0, 2])
 def test_a_document_of_another_workspace_is_refused_with_all_the_rest(configuration, documents, others):
-    stranger = DocumentFactory()
+    stranger = DocumentFactory(status="processed")
 
     with pytest.raises(OtherWorkspace):
         lifecycle.submit_many(configuration, [*documents[:others], stranger], actor="olga")

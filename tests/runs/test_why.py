@@ -2,10 +2,10 @@ from datetime import timedelta
 
 import pytest
 
-from runs import gates, lifecycle
+from runs import gates, lifecycle, processing_gates
 from runs.models import Run
 from runs.why import explain
-from tests.factories import BuildFactory, RunFactory, bring_to, force_status, write
+from tests.factories import BuildFactory, DocumentFactory, JobFactory, RunFactory, bring_to, force_status, write
 from work import boots, clock, draining
 from work.models import Worker
 from work.sql import compiled
@@ -33,7 +33,14 @@ def held_by(run):
 def test_what_nothing_holds_is_claimed_at_once(worker):
     explanation = explain(run := RunFactory())
 
-    assert [gate.name for gate in explanation.gates] == ["paused", "worker", "capacity", "build", "document"]
+    assert [gate.name for gate in explanation.gates] == [
+        "paused",
+        "worker",
+        "capacity",
+        "build",
+        "processing",
+        "document",
+    ]
     assert explanation.holding == []
     assert explanation.message == f"run {run.pk} is queued; nothing blocks it: a worker will claim it shortly."
     assert lifecycle.claim_next_run(worker.owner).id == run.pk
@@ -389,3 +396,63 @@ def test_who_asks_is_not_told_which_build_of_others_is_made_first(worker, config
 
     assert "The only thread is busy: 1 in other workspaces" in found.message
     assert f"build {other.pk}" not in found.message.replace(f"build {waiting.build_id}", "")
+
+
+# The processing of the document
+
+
+def test_a_document_that_is_being_processed_says_what_it_waits_for_itself(worker, workspace):
+    job = JobFactory(document=DocumentFactory(workspace=workspace))
+    run = RunFactory(input_document=job.document)
+
+    found = gate(run, "processing")
+
+    assert held_by(run) == ["processing"]
+    assert (found.holder, found.since) == (f"document {job.document_id}", job.created_at)
+    assert found.message == (
+        f"Its document {job.document_id} is being processed: 1 worker is alive, but none takes stages. To run it"
+        " at once, cancel it and submit it again so that it does not wait for that."
+    )
+
+
+@pytest.mark.parametrize(
+    ("status", "said"),
+    [
+        ("processed", " is processed; a worker will let this run continue shortly."),
+        ("failed", " (a.pdf) could not be processed; a worker will end this run as failed shortly."),
+    ],
+)
+def test_a_document_whose_processing_has_ended_moves_the_run_in_the_next_ticks(worker, workspace, status, said):
+    run = RunFactory(input_document=DocumentFactory(workspace=workspace, name="a.pdf"))
+    bring_to(run.input_document, status)
+
+    found = gate(run, "processing")
+    processing_gates.mend()
+    lifecycle.apply_processing_failures(worker.owner)
+
+    assert found.holds
+    assert found.message.endswith(f"ocument {run.input_document_id}{said}")
+    run.refresh_from_db()
+    assert run.status == ("queued" if status == "processed" else "failed")
+    assert held_by(run) == []
+
+
+def test_a_run_that_does_not_wait_says_so(worker, workspace):
+    run = RunFactory(input_document=DocumentFactory(workspace=workspace), waits_for_processing=False)
+
+    found = gate(run, "processing")
+
+    document = run.input_document_id
+    assert (found.holds, found.message) == (False, f"It does not wait until document {document} is processed.")
+
+
+def test_a_younger_run_waits_until_an_older_one_is_told_that_the_document_is_processed(worker, workspace):
+    document = DocumentFactory(workspace=workspace)
+    older, younger = (RunFactory(input_document=document, waits_for_processing=waits) for waits in (True, False))
+    assert held_by(younger) == []
+
+    bring_to(document, "processed")
+
+    found = gate(younger, "document")
+    assert found.holder == f"run {older.pk}"
+    assert "a worker will let this run continue shortly" in found.message

@@ -2,12 +2,14 @@
 
 import random
 from datetime import timedelta
+from itertools import combinations
 
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from builds.models import Build
+from documents.models import Document
 from runs import queue
 from runs.models import MUST_HOLD, Run, in_the_way
 from runs.why import explain
@@ -16,13 +18,16 @@ from work import boots, clock
 
 pytestmark = pytest.mark.django_db
 
-WAYS = {"running", "older", "older_of_same_moment", "older_of_ended_build"}
-SITUATIONS = {None, (), ("build",), ("document",), ("build", "document")}
+WAYS = {"running", "older", "older_of_same_moment", "older_of_ended_build", "older_of_processed_document"}
+REASONS = ("build", "processing", "document")
+SITUATIONS = {None, *(each for number in range(4) for each in combinations(REASONS, number))}
 STATUSES = ["queued"] * 6 + ["running", "succeeded", "failed", "cancelled"]
 
 
 def shuffle(chance, runs, documents, environments):
     """Put all rows into a random state, even one that no verb would produce."""
+    for document in documents:
+        force_status(document, chance.choice([*Document.Status.values, "processed"]))
     for build in environments:
         force_status(build, chance.choice([*Build.Status.values, "ready", "ready"]))
     now, busy = clock.now(), set()
@@ -36,7 +41,8 @@ def shuffle(chance, runs, documents, environments):
         columns = {
             "input_document": document,
             "build": chance.choice(environments),
-            "gate": chance.choice(["", "", "build", "document"]),
+            "gate": chance.choice(["", "", "build", "document", "process", "failed"]),
+            "waits_for_processing": chance.random() < 0.7,
             "created_at": now - timedelta(seconds=chance.randrange(3)),
         }
         force_status(run, status, owner=chance.choice(["w1", "w2"]), **columns)
@@ -45,7 +51,7 @@ def shuffle(chance, runs, documents, environments):
 @pytest.mark.parametrize("seed", range(4))
 def test_no_gate_holds_exactly_what_a_claim_would_take(workspace, seed):
     configurations = [ConfigurationFactory(workspace=workspace) for _ in range(3)]
-    documents = [DocumentFactory(workspace=workspace) for _ in range(5)]
+    documents = [DocumentFactory(workspace=workspace, status="processed") for _ in range(5)]
     environments = [BuildFactory(configuration=configuration) for configuration in configurations]
     runs = [
         RunFactory(configuration=configurations[0], build=environments[0], input_document=documents[0])
@@ -60,7 +66,7 @@ def test_no_gate_holds_exactly_what_a_claim_would_take(workspace, seed):
         for run in runs:
             explanation = explain(run)
             held = [gate.name for gate in explanation.holding]
-            holding = tuple(name for name in ("paused", "build", "document") if name in held)
+            holding = tuple(name for name in ("paused", *REASONS) if name in held)
             assert (explanation.status == "queued" and not holding) == (run.pk in claimable), explanation
             assert bool(explanation.gates) == (run.status == "queued")
             seen.add(holding if explanation.gates else None)
@@ -71,7 +77,10 @@ def test_no_gate_holds_exactly_what_a_claim_would_take(workspace, seed):
 
 def test_every_part_of_the_claim_has_a_gate_that_tells_it():
     """A new condition of the claim must be added to `runs/why.py` and to the random states above."""
-    assert {*MUST_HOLD, *in_the_way()} == {"queue_goes_on", "build_is_ready", "is_open", *WAYS}
+    assert {*MUST_HOLD, *in_the_way()} == {
+        *("queue_goes_on", "build_is_ready", "is_open", "document_is_processed"),
+        *WAYS,
+    }
 
 
 def queries_of(run):

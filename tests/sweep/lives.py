@@ -96,6 +96,17 @@ def live_a_document():
     say("settled", documents.settle(DocumentProcessingJob.objects.get(pk=job.id), actor=OWNER))
 
 
+def live_a_failure():
+    """Fail the processing of a document, and so the run that waits for it."""
+    job = documents.begin_next_job(OWNER)
+    documents.plan(job.id, 1, actor=OWNER)
+    documents.advance(job.id, actor=OWNER)
+    claim = documents.claim_stage(OWNER)
+    say("failed", documents.fail_stage(claim, documents.REFUSED, "This document is encrypted."))
+    say("settled", documents.settle(DocumentProcessingJob.objects.get(pk=job.id), actor=OWNER))
+    say("refused", runs.apply_processing_failures(OWNER))
+
+
 def live_a_processing():
     """Take an uploaded document through its stages, in a slot as a worker has it."""
     live_an_upload()

@@ -38,6 +38,8 @@ from work.work_types import all_work_types
 LIVES = {
     "run.create.counted": "run",
     "run.created": "run",
+    "run.document_followed": "document",
+    "run.refused": "failure",
     "run.claim.selected": "run",
     "run.claimed": "run",
     "lease.before_renew": "run",
@@ -100,13 +102,14 @@ SLOW = WITH_PROGRAMS | {"ingestion"}
 # The process has written and not committed: the row is locked, and on SQLite the whole database.
 INSIDE_A_TRANSACTION = (
     *("run.create.counted", "claim.selected", "job.claimed", "before_commit"),
-    *("retention.selected", "retention.articles.selected"),
+    *("retention.selected", "retention.articles.selected", "run.document_followed"),
 )
 # The same for other rows than the claimed one, so only SQLite blocks the recovery of that one.
 INSIDE_ANOTHER_TRANSACTION = ("brief.published", "clustering.linked", "ingestion.stored", "delivery.written")
 # These few run with every `make test`.
 SMOKE = {
     ("run.claimed", "kill9"),
+    ("run.document_followed", "kill9"),
     ("stage.claimed", "stop"),
     ("clustering.linked", "kill9"),
     ("ingestion.stored", "kill9"),
@@ -114,7 +117,7 @@ SMOKE = {
     ("delivery.sent", "kill9"),
 }
 # These lives use SQL written for each database. The others use the ORM.
-OF_EACH_DATABASE = {"run", "cancel", "build", "document", "slot", "recovery", "webhook"}
+OF_EACH_DATABASE = {"run", "cancel", "build", "document", "failure", "slot", "recovery", "webhook"}
 
 
 def marks(point, way):

@@ -21,7 +21,7 @@ from feeds.clustering import links
 from feeds.clustering.job import EVENT_CLUSTERING
 from feeds.models import FeedSource, RawArticle
 from feeds.retention.cleanup import all_policies
-from runs import gates
+from runs import gates, processing_gates
 from runs import lifecycle as runs
 from runs.models import Run
 from schedules import firing, history, job_runs, requests
@@ -71,17 +71,19 @@ OLD_NEWS = "Bridge opened"
 
 
 def create():
-    """Create runs that wait for documents and for a build, one that has lost its worker, and a new document."""
+    """Create runs that wait for other runs, for a build and for a new document, and one that has lost its worker."""
     workspace = WorkspaceFactory()
     ready, unready = (ConfigurationFactory(workspace=workspace, name=name) for name in ("ready", "unready"))
     BuildFactory(configuration=ready, status="ready")
-    papers = [DocumentFactory(workspace=workspace, name=name) for name in ("contract.pdf", "letter.pdf", "lost.pdf")]
+    names = ("contract.pdf", "letter.pdf", "lost.pdf")
+    papers = [DocumentFactory(workspace=workspace, name=name, status="processed") for name in names]
     contract, letter, lost = papers
     expire_lease(RunFactory(configuration=ready, input_document=lost, status="running", owner="w0@here:1:gone"))
     runs.submit_many(ready, [contract, contract, letter], actor="olga")
     runs.submit(unready, letter, actor="olga")
     values = {"content_type": "application/pdf", "size_bytes": 1, "sha256": "0" * 64}
-    documents.add_document(workspace, {"name": "new.pdf", "file": "new", **values})
+    new = documents.add_document(workspace, {"name": "new.pdf", "file": "new", **values})
+    runs.submit(ready, new, actor="olga")
     _create_what_is_due_to_be_purged(workspace)
     _create_slots_that_are_due()
     _create_what_a_brief_tells()
@@ -195,6 +197,8 @@ def finish_everything():
         while claim := builds.claim_next_build(W2):
             builds.succeed(claim)
         runs.apply_build_results(W2)
+        runs.apply_processing_failures(W2)
+        processing_gates.mend()
         gates.open_forgotten()
         while claim := runs.claim_next_run(W2):
             runs.succeed(claim)

@@ -1,12 +1,24 @@
 """Random histories of runs and builds, through the verbs and through some accidents."""
 
+from contextlib import suppress
+
 from builds import lifecycle as builds
 from builds.models import Build
-from runs import gates, queue
+from documents import lifecycle as documents
+from documents.models import Document
+from runs import gates, processing_gates, queue
 from runs import lifecycle as runs
 from runs.models import Run
 from runs.why import explain
-from tests.factories import ConfigurationFactory, DocumentFactory, age, claim_of, expire_lease, write
+from tests.factories import (
+    ConfigurationFactory,
+    DocumentFactory,
+    age,
+    claim_of,
+    end_processing,
+    expire_lease,
+    write,
+)
 from tests.why import crew
 from work import recovery
 from work.models import Worker
@@ -20,7 +32,7 @@ class Lives:
     def __init__(self, chance, workspace):
         self.chance = chance
         self.configurations = [ConfigurationFactory(workspace=workspace) for _ in range(3)]
-        self.documents = [DocumentFactory(workspace=workspace) for _ in range(3)]
+        self.documents = [DocumentFactory(workspace=workspace, status="processed") for _ in range(6)]
 
     def go_on(self):
         acts = {
@@ -34,12 +46,17 @@ class Lives:
             self.periodic_tasks: 3,
             self.forget: 2,
             self.build_again: 1,
+            self.reprocess: 1,
+            self.end_processing: 2,
         }
         (act,) = self.chance.choices(list(acts), list(acts.values()))
         act()
 
     def submit(self):
-        runs.submit(self.chance.choice(self.configurations), self.chance.choice(self.documents), actor="olga")
+        configuration, document = self.chance.choice(self.configurations), self.chance.choice(self.documents)
+        waits = self.chance.random() < 0.7
+        with suppress(runs.DocumentFailed):
+            runs.submit(configuration, document, actor="olga", wait_for_processing=waits)
 
     def end_a_run(self):
         if run := self._one(Run.objects.filter(status="running")):
@@ -81,18 +98,25 @@ class Lives:
             crew.sign_on(run=self.chance.randrange(3), build=self.chance.randrange(3))
 
     def periodic_tasks(self):
-        runs.apply_build_results(W9)
-        gates.open_forgotten()
+        periodic_tasks()
 
     def forget(self):
         """Leave a gate wrong, as a process that was killed between two steps would."""
-        if run := self._one(Run.objects.queued().exclude(gate="build")):
-            write(run, gate="" if run.gate else "document")
+        if run := self._one(Run.objects.queued().exclude(gate__in=["build", "failed"])):
+            shut = ["document", "process"] if run.waits_for_processing else ["document"]
+            write(run, gate="" if run.gate else self.chance.choice(shut))
 
     def build_again(self):
         """Make the failure old enough for a new submission to build again."""
         if build := self._one(Build.objects.filter(status__in=["failed", "cancelled"])):
             age(build, 120)
+
+    def reprocess(self):
+        documents.reprocess(self.chance.choice(self.documents), actor="olga")
+
+    def end_processing(self):
+        if document := self._one(Document.objects.filter(status="processing", pk__in=[d.pk for d in self.documents])):
+            end_processing(document, "processed" if self.chance.random() < 0.75 else "failed")
 
     def see_through(self):
         """Finish everything that waits; return whether the queue became empty."""
@@ -101,6 +125,7 @@ class Lives:
         for _ in range(200):
             if not Run.objects.queued().exists():
                 return True
+            self.end_processing()
             self.periodic_tasks()
             for kind in KINDS:
                 crew.claims(kind, self.chance)
@@ -113,6 +138,13 @@ class Lives:
     def _one(self, rows):
         found = list(rows.order_by("pk"))
         return self.chance.choice(found) if found else None
+
+
+def periodic_tasks():
+    runs.apply_build_results(W9)
+    processing_gates.mend()
+    runs.apply_processing_failures(W9)
+    gates.open_forgotten()
 
 
 ENDS = (
@@ -130,6 +162,12 @@ def lift(gate, run):
     elif gate.name == "build":
         _make(Build.objects.get(pk=gate.data["id"]))
         runs.apply_build_results(W9)
+    elif gate.name == "processing":
+        document = Document.objects.get(pk=gate.data["id"])
+        assert gate.holder == f"document {document.pk}"
+        if document.status == "processing":
+            end_processing(document)
+        periodic_tasks()
     else:
         _out_of_the_way(run)
 

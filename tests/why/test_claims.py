@@ -17,8 +17,14 @@ from tests.why.lives import Lives, lift
 pytestmark = [pytest.mark.edge, pytest.mark.django_db]
 
 EXPLAIN = {"run": (Run, of_runs.explain), "build": (Build, of_builds.explain)}
-GATES = ["paused", "worker", "capacity", "build", "document"]
+GATES = ["paused", "worker", "capacity", "build", "processing", "document"]
 STEPS = 15
+
+
+@pytest.fixture(autouse=True)
+def workers_that_stay_alive(settings):
+    """On a busy machine, a worker must not fall silent between an explanation and its claim."""
+    settings.ADE_LEASE_SECONDS = 3600
 
 
 def explained(kind):
@@ -51,6 +57,8 @@ def look_behind_a_gate(chance, seen):
     held = [explanation for explanation in explained("run").values() if len(explanation.holding) == 1]
     if not held:
         return
+    # Prefer the gates that have not been looked behind: some are seldom the only one.
+    held = [explanation for explanation in held if explanation.holding[0].name not in seen] or held
     with transaction.atomic():
         explanation = chance.choice(held)
         (gate,), run = explanation.holding, Run.objects.get(pk=explanation.id)
@@ -60,7 +68,8 @@ def look_behind_a_gate(chance, seen):
         told = of_runs.explain(run)
         assert gate.name not in held_by(told), (explanation.message, gate.message, told.message)
         taken = [claim.id for claim in crew.claims("run", chance)]
-        assert (run.pk in taken) == (not told.holding), told.message
+        # A run whose document has failed ends instead.
+        assert (run.pk in taken) == (told.status == "queued" and not told.holding), told.message
         transaction.set_rollback(True)
 
 
@@ -79,12 +88,15 @@ def live(seed, workspace):
     return held, lifted
 
 
+@pytest.mark.long
 def test_exactly_what_nothing_holds_is_claimed(workspace):
     held, lifted = Counter(), Counter()
-    for seed in range(8):
+    for seed in range(60):
         found = live(seed, workspace)
         held.update(found[0])
         lifted.update(found[1])
+        if len(lifted) == len(GATES):
+            break
 
     assert {*held} == {*lifted} == {*GATES}
 

@@ -184,3 +184,18 @@ def test_a_worker_with_nothing_to_do_uses_hardly_any_of_a_core_its_warm_engines_
 def cpu_seconds(family):
     times = [each.cpu_times() for each in family]
     return sum(each.user + each.system for each in times)
+
+
+def test_workers_that_write_with_the_orm_start_each_run_once(site, engines):
+    submitted = [site.submit(seconds=0.05) for _ in range(8)]
+
+    for name in ("w1", "w2"):
+        site.worker(name, slots="run=2", ADE_PORTABLE_SQL="true", **engines)
+
+    assert until_ended(*submitted) == ("succeeded", "")
+    assert {outcome_of(run) for run in submitted} == {("succeeded", "")}
+    assert [len(site.witness.of(run)) for run in submitted] == [1] * 8
+    assert {(kinds_of(run)[0], kinds_of(run)[1], kinds_of(run)[-1]) for run in submitted} == {
+        ("RUN_QUEUED", "RUN_STARTED", "RUN_SUCCEEDED")
+    }
+    assert_all_hold(quiet=True)

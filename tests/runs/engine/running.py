@@ -87,15 +87,15 @@ class Lane:
     def document(self, *deeds, name="deeds.txt"):
         content = "\n".join(deeds).encode()
         stored = default_storage.save("documents/deeds", ContentFile(content))
-        return DocumentFactory(
-            workspace=self.workspace, name=name, file=stored, content_type="text/plain", size_bytes=len(content)
-        )
+        columns = {"name": name, "file": stored, "content_type": "text/plain", "size_bytes": len(content)}
+        return DocumentFactory(workspace=self.workspace, status="processed", **columns)
 
-    def submit(self, *deeds, document=None, configuration=None, rewrite=False):
+    def submit(self, *deeds, document=None, configuration=None, rewrite=False, wait_for_processing=True):
         if rewrite:
             Path(default_storage.path(document.file.name)).write_text("\n".join(deeds))
         document = document or self.document(*deeds)
-        return runs.submit(configuration or self.configuration, document, actor="olga")
+        configuration = configuration or self.configuration
+        return runs.submit(configuration, document, actor="olga", wait_for_processing=wait_for_processing)
 
     def execute(self, *deeds, **options):
         """Submit a run with these deeds and execute it; return it in its final state."""

@@ -24,7 +24,7 @@ def told(lane):
 
     def told(status, content_type="application/pdf", **columns):
         document = write(lane.document("in the file"), content_type=content_type, status=status, **columns)
-        run = lane.execute(document=document, configuration=configuration)
+        run = lane.execute(document=document, configuration=configuration, wait_for_processing=False)
         return run, dict(run.fields.values_list("name", "value"))
 
     return told
