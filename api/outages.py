@@ -19,6 +19,7 @@ from psycopg_pool import PoolTimeout, TooManyRequests
 
 from api.errors import Problem, is_for_programs, response_of
 from work import health
+from work.sqlserver import errors as sqlserver
 
 RETRY_SECONDS = 5
 PROBE_SECONDS = 2.0
@@ -70,7 +71,7 @@ def is_full_disk(error: BaseException) -> bool:
 def is_cancelled_query(error: BaseException) -> bool:
     if isinstance(error, sqlite3.OperationalError):
         return getattr(error, "sqlite_errorname", "") == "SQLITE_INTERRUPT"
-    return isinstance(error, psycopg.errors.QueryCanceled)
+    return isinstance(error, psycopg.errors.QueryCanceled) or sqlserver.is_timeout(error)
 
 
 def answer_outages(
@@ -79,7 +80,7 @@ def answer_outages(
     """Return middleware that limits how long reads may take on SQLite, and turns outages into error responses."""
 
     def answer(request: HttpRequest) -> HttpResponseBase:
-        # PostgreSQL enforces the limit itself: see `pooled` in config/settings.py.
+        # The others enforce the limit themselves: see `pooled` in config/databases.py.
         if connection.vendor != "sqlite" or request.method not in SAFE:
             return get_response(request)
         with connection.execute_wrapper(limit_time):

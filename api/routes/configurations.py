@@ -42,6 +42,7 @@ class ConfigurationOut(Out):
     name: str
     entry_point: str
     python_version: Annotated[str, Field(description="empty: the version that ADE itself uses")]
+    publish: Annotated[bool, Field(description="whether runs publish their findings as fields of their document")]
     contents_sha256: str
     created_at: datetime
     updated_at: datetime
@@ -201,7 +202,7 @@ def _detail(configuration: Configuration) -> dict[str, Any]:
 
 
 def _tag(configuration: Configuration) -> str:
-    text = f"{configuration.name} {configuration.contents_sha256}"
+    text = f"{configuration.name} {configuration.contents_sha256}{' publish' if configuration.publish else ''}"
     return f'"{hashlib.sha256(text.encode()).hexdigest()[:32]}"'
 
 

@@ -10,7 +10,7 @@ from pydantic import BeforeValidator, ConfigDict, Field
 from api import files, uploads
 from api.callers import OPERATE, Caller, caller_of
 from api.errors import Problem
-from api.frame import Out, responses
+from api.frame import Out, empty_to_null, responses
 from api.idempotency import HEADER, Keep, commit_once, create_once
 from api.ids import Id
 from api.moments import Moment
@@ -65,8 +65,18 @@ class DocumentOut(Out):
     size_bytes: int
     sha256: str
     pages: int | None
+    type: Annotated[str | None, Field(description="such as invoice, receipt or letter; null if it is not known")]
+    type_confidence: float | None
+    type_reason: str | None
+    type_chosen_by: Annotated[str | None, Field(description="the person who chose the type")]
+    to_review: Annotated[bool, Field(description="a field needs review, or there is an open problem")]
+    sender_id: Annotated[int | None, Field(description="who sent it, if something on it says so")]
     created_at: datetime
     purged_at: datetime | None
+
+    @classmethod
+    def of(cls, row: Any, **values: Any) -> dict[str, Any]:
+        return empty_to_null(super().of(row, **values))
 
 
 class Upload(Schema):
@@ -79,6 +89,8 @@ class Upload(Schema):
 class Documents(Listing):
     status: Status | None = None
     workspace_id: Id | None = None
+    type: Annotated[str | None, Field(max_length=50)] = None
+    to_review: bool | None = None
     content_type: Annotated[str | None, Field(max_length=100)] = None
     sha256: Annotated[str | None, Field(pattern="^[0-9a-f]{64}$")] = None
     created_after: Annotated[Moment | None, Field(description="only documents from this time on")] = None

@@ -25,6 +25,19 @@ class CorrectionOut(Out):
     at: datetime
 
 
+BoxOut = Annotated[list[float] | None, Field(description="left, top, right and bottom, as fractions of the page")]
+SourceOut = Annotated[str | None, Field(description="e-invoice, page, service, sender, or the run as in “run 12”")]
+
+
+class SourceValueOut(Out):
+    source: SourceOut
+    value: str
+    confidence: float | None
+    page: int | None
+    box: BoxOut
+    reason: str
+
+
 class DocumentFieldOut(Out):
     name: str
     value: Annotated[
@@ -34,8 +47,13 @@ class DocumentFieldOut(Out):
     kind: str | None
     confidence: float | None
     page: int | None
-    box: Annotated[list[float] | None, Field(description="left, top, right and bottom, as fractions of the page")]
-    source: str | None
+    box: BoxOut
+    source: SourceOut
+    reason: Annotated[str, Field(description="why the source gives this value")]
+    in_conflict: Annotated[bool, Field(description="another source is sure of a different value")]
+    to_review: Annotated[bool, Field(description="unsure or in conflict, and not corrected")]
+    also_found: Annotated[bool, Field(description="a value with a label that is no field of the document's type")]
+    others: Annotated[list[SourceValueOut], Field(description="values of other sources, which do not apply")]
     correction: CorrectionOut | None
     agrees: bool | None
 
@@ -55,6 +73,10 @@ class FieldFoundOut(Out):
     page: int | None
     box: list[float] | None
     source: str
+    reason: str
+    in_conflict: bool
+    to_review: bool
+    also_found: bool
     correction: str | None
     corrected_by: str | None
 
@@ -77,7 +99,7 @@ class Correction(In):
 def list_fields(request: HttpRequest, listing: Query[Fields]) -> dict[str, Any]:
     """List the extracted fields of all documents that you can see."""
     caller = caller_of(request)
-    rows = DocumentField.objects.for_user(caller.user).with_corrections()
+    rows = DocumentField.objects.for_user(caller.user).chosen().with_corrections()
     if listing.workspace_id is not None:
         rows = rows.filter(document__workspace=caller.find(Workspace, listing.workspace_id))
     if listing.document_id is not None:
@@ -131,4 +153,5 @@ def _field(id: int, name: str) -> dict[str, Any]:
 def _values_of(row: FieldRow) -> dict[str, Any]:
     correction = row.correction
     values = {"value": correction.value, "by": correction.by, "at": correction.at} if correction else None
-    return DocumentFieldOut.of(row, kind=row.kind or None, source=row.source or None, correction=values)
+    others = [SourceValueOut.of(other) for other in row.others]
+    return DocumentFieldOut.of(row, kind=row.kind or None, source=row.source or None, others=others, correction=values)

@@ -20,7 +20,7 @@ from api.routes.artifacts import ArtifactOut
 from builds.models import Build, Configuration
 from documents.models import Document
 from runs import lifecycle, listing
-from runs.lifecycle import OtherWorkspace, Purged, QueueFull
+from runs.lifecycle import DocumentFailed, OtherWorkspace, Purged, QueueFull
 from runs.models import Run
 from workspaces.models import Workspace
 
@@ -52,6 +52,7 @@ class RunOut(Out):
     outcome: Annotated[Outcome, Field(description="same as the status, except for a run that timed out")]
     failure_type: str | None
     error_message: str | None
+    waits_for_processing: Annotated[bool, Field(description="whether it starts only when its document is processed")]
     created_at: datetime
     started_at: datetime | None
     finished_at: datetime | None
@@ -89,7 +90,14 @@ def _only(name: str) -> dict[str, Any]:
     return {"required": [name], "properties": types}
 
 
-class Submission(In):
+class Waiting(In):
+    wait_for_processing: Annotated[
+        bool,
+        Field(description="whether the run starts only when its document is processed; if false, it may lack text"),
+    ] = True
+
+
+class Submission(Waiting):
     model_config = ConfigDict(json_schema_extra={"oneOf": [_only("document_id"), _only("input_document_id")]})
 
     document_id: Id | None = None
@@ -106,7 +114,7 @@ class Submission(In):
         return self.document_id or self.input_document_id or 0
 
 
-class Submissions(In):
+class Submissions(Waiting):
     configuration_id: Id
     document_ids: Annotated[list[Id], Field(min_length=1, max_length=MOST_DOCUMENTS)]
 
@@ -137,7 +145,9 @@ def submit_run(request: HttpRequest, id: int, body: Submission) -> HttpResponseB
 
     def make() -> dict[str, Any]:
         with refusals(document.pk):
-            return row_of(lifecycle.submit(configuration, document, actor=caller.actor))
+            waits = body.wait_for_processing
+            run = lifecycle.submit(configuration, document, actor=caller.actor, wait_for_processing=waits)
+            return row_of(run)
 
     return create_once(request, 201, make)
 
@@ -155,7 +165,8 @@ def submit_runs(request: HttpRequest, body: Submissions) -> HttpResponseBase:
     def make() -> dict[str, Any]:
         documents = [visible[id] for id in body.document_ids]
         with refusals():
-            ids = lifecycle.submit_many(configuration, documents, actor=caller.actor)
+            waits = body.wait_for_processing
+            ids = lifecycle.submit_many(configuration, documents, actor=caller.actor, wait_for_processing=waits)
         return {"items": [row_of(run) for run in Run.objects.filter(pk__in=ids).order_by("pk")]}
 
     return create_once(request, 201, make)
@@ -223,6 +234,8 @@ def refusals(document_id: int | None = None) -> Iterator[None]:
         raise not_found("document", document_id) from error
     except Purged as purged:
         raise Problem("gone", str(purged), {"document_id": purged.document.pk}) from purged
+    except DocumentFailed as failed:
+        raise Problem("conflict", str(failed), {"document_id": failed.document_id, "status": "failed"}) from failed
 
 
 def _find_as_operator(caller: Caller, id: int) -> Configuration:

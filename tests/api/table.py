@@ -29,17 +29,23 @@ from tests.factories import (
     ArtifactFactory,
     BriefFactory,
     BuildFactory,
+    CellCorrectionFactory,
     ClusterFactory,
     ConfigurationFactory,
     DeliveryFactory,
     DocumentFactory,
     DocumentFieldFactory,
+    DocumentProblemFactory,
     FeedFactory,
     FieldCorrectionFactory,
     JobRunFactory,
     RunFactory,
+    SenderFactory,
+    SenderIdentityFactory,
+    SenderLessonFactory,
     UserFactory,
     WebhookFactory,
+    table_of,
 )
 from work import clock
 from work.models import Worker
@@ -74,6 +80,9 @@ class Row:
 
 INGESTION = "rss_ingestion"
 SLOT = "2026-01-01T00:00:00Z"
+EXPORTED = {
+    "version": 1, "name": "Nordlicht", "identities": [{"kind": "vat_id", "value": "DE136695976"}], "lessons": [],
+}  # fmt: skip
 OPML = b'<opml version="2.0"><body><outline text="x" xmlUrl="https://news.example.com/feed.xml"/></body></opml>'
 
 
@@ -109,6 +118,35 @@ def with_field(workspace):
 
 def with_correction(workspace):
     return FieldCorrectionFactory(document=document(workspace), name="total").document
+
+
+def problem(workspace):
+    return DocumentProblemFactory(document=document(workspace))
+
+
+def with_table(workspace):
+    return table_of(document(workspace)).document
+
+
+def with_corrected_cell(workspace):
+    return CellCorrectionFactory(document=with_table(workspace), row=1).document
+
+
+def sender(workspace):
+    return SenderIdentityFactory(sender__workspace=workspace).sender
+
+
+def sender_off(workspace):
+    return SenderFactory(workspace=workspace, switched_off_at=clock.now(), switched_off_by="olga")
+
+
+def lesson(workspace):
+    return SenderLessonFactory(sender=sender(workspace))
+
+
+def lesson_off(workspace):
+    off = {"switched_off_at": clock.now(), "switched_off_by": "olga"}
+    return SenderLessonFactory(sender=sender(workspace), **off)
 
 
 def letter():
@@ -172,6 +210,35 @@ ROWS = {
     "GET /api/v1/documents/{id}/fields": Row(ids={"id": document}),
     "PUT /api/v1/documents/{id}/fields/{name}": Row(ids={"id": with_field, "name": "total"}, body={"value": "42"}),
     "DELETE /api/v1/documents/{id}/fields/{name}": Row(ids={"id": with_correction, "name": "total"}),
+    "PUT /api/v1/documents/{id}/type": Row(ids={"id": document}, body={"type": "letter"}),
+    "GET /api/v1/document-types": Row(query={"workspace_id": workspace_itself}),
+    "GET /api/v1/problems": Row(query={"document_id": document, "workspace_id": workspace_itself}),
+    "POST /api/v1/problems/{id}/dismiss": Row(ids={"id": problem}),
+    "GET /api/v1/documents/{id}/tables": Row(ids={"id": with_table}),
+    "GET /api/v1/documents/{id}/tables/{name}": Row(ids={"id": with_table, "name": "table_1"}),
+    "GET /api/v1/documents/{id}/tables/{name}/rows": Row(
+        ids={"id": with_table, "name": "table_1"}, query={"cursor": "1", "limit": 1}
+    ),
+    "GET /api/v1/documents/{id}/tables/{name}/export": Row(
+        ids={"id": with_table, "name": "table_1"}, query={"format": "xlsx"}
+    ),
+    "PUT /api/v1/documents/{id}/tables/{name}/rows/{row}/{column}": Row(
+        ids={"id": with_table, "name": "table_1", "row": 1, "column": "article"}, body={"text": "Plums"}
+    ),
+    "DELETE /api/v1/documents/{id}/tables/{name}/rows/{row}/{column}": Row(
+        ids={"id": with_corrected_cell, "name": "table_1", "row": 1, "column": "article"}
+    ),
+    "GET /api/v1/senders": Row(query={"workspace_id": workspace_itself}),
+    "GET /api/v1/senders/{id}": Row(ids={"id": sender}),
+    "GET /api/v1/senders/{id}/preview": Row(ids={"id": sender}),
+    "GET /api/v1/senders/{id}/export": Row(ids={"id": sender}),
+    "POST /api/v1/senders/{id}/apply": Row(ids={"id": sender}),
+    "POST /api/v1/senders/{id}/off": Row(ids={"id": sender}),
+    "POST /api/v1/senders/{id}/on": Row(ids={"id": sender_off}),
+    "POST /api/v1/senders/{id}/forget": Row(ids={"id": sender}),
+    "POST /api/v1/lessons/{id}/off": Row(ids={"id": lesson}),
+    "POST /api/v1/lessons/{id}/on": Row(ids={"id": lesson_off}),
+    "POST /api/v1/workspaces/{id}/senders/import": Row(ids={"id": workspace_itself}, body=EXPORTED),
     "GET /api/v1/documents/{id}/chunks": Row(ids={"id": document}),
     "GET /api/v1/documents/{id}/jobs": Row(ids={"id": document}),
     "GET /api/v1/documents/{id}/events": Row(ids={"id": document}),

@@ -15,7 +15,7 @@ def test_forty_clients_at_the_limit_get_exactly_the_free_places(threads, setting
     settings.ADE_QUEUE_SIZE = PLACES
     configuration = ConfigurationFactory()
     BuildFactory(configuration=configuration, status="ready")
-    documents = [DocumentFactory(workspace=configuration.workspace) for _ in range(CLIENTS)]
+    documents = [DocumentFactory(workspace=configuration.workspace, status="processed") for _ in range(CLIENTS)]
     user = MembershipFactory(workspace=configuration.workspace, role="operator").user
     header = client_with(configuration.workspace, user, "operate").defaults["HTTP_AUTHORIZATION"]
     path = f"/configurations/{configuration.pk}/runs"

@@ -4,13 +4,14 @@ from django.urls import resolve
 
 from api import tokens
 from builds.models import Build
-from documents.lifecycle import EMPTY
+from documents.purging import EMPTY
 from runs.models import Run
 from tests.factories import (
     ArtifactFactory,
     BuildFactory,
     ConfigurationFactory,
     DocumentFactory,
+    JobFactory,
     MembershipFactory,
     RunFactory,
     RunFieldFactory,
@@ -49,6 +50,43 @@ def test_a_run_is_submitted(operator, configuration, build, document, path, name
 @pytest.mark.parametrize("body", [{}, {"document_id": 1, "input_document_id": 1}, {"document_id": 0}, {"id": 1}])
 def test_one_document_is_named_once(operator, configuration, body):
     assert code(post(operator, f"/configurations/{configuration.pk}/runs", body)) == (400, "invalid_request")
+
+
+def test_a_run_waits_for_its_document_unless_the_request_says_otherwise(operator, configuration, build, workspace):
+    document = DocumentFactory(workspace=workspace)
+    path, body = f"/configurations/{configuration.pk}/runs", {"document_id": document.pk}
+
+    answers = [post(operator, path, body), post(operator, path, body | {"wait_for_processing": False})]
+    many = {"configuration_id": configuration.pk, "document_ids": [document.pk], "wait_for_processing": False}
+    answers.append(post(operator, "/api/v1/runs", many))
+
+    told = [*(answer.json() for answer in answers[:2]), *answers[2].json()["items"]]
+    assert [run["waits_for_processing"] for run in told] == [True, False, False]
+    assert list(Run.objects.order_by("pk").values_list("gate", flat=True)) == ["process", "", "document"]
+
+
+def test_a_document_that_failed_is_refused_unless_the_run_does_not_wait(operator, configuration, build, workspace):
+    failed = DocumentFactory(workspace=workspace, status="failed")
+    path, body = f"/configurations/{configuration.pk}/runs", {"document_id": failed.pk}
+
+    refused = post(operator, path, body)
+
+    assert code(refused) == (409, "conflict")
+    assert refused.json()["details"] == {"document_id": failed.pk, "status": "failed"}
+    assert post(operator, path, body | {"wait_for_processing": False}).status_code == 201
+
+
+def test_why_says_what_its_document_waits_for(operator, configuration, build, workspace):
+    document = JobFactory(document=DocumentFactory(workspace=workspace)).document
+    run = RunFactory(configuration=configuration, input_document=document)
+
+    (gate,) = (
+        each for each in operator.get(f"/api/v1/runs/{run.pk}/why").json()["gates"] if each["name"] == "processing"
+    )
+
+    assert (gate["holds"], gate["holder"]) == (True, f"document {document.pk}")
+    assert gate["data"] == {"id": document.pk, "status": "processing", "held_by": ["worker"]}
+    assert gate["message"].startswith(f"Its document {document.pk} is being processed: No worker is alive.")
 
 
 def test_many_are_submitted_at_once(operator, configuration, build, workspace):
@@ -249,7 +287,9 @@ def test_why_does_not_name_runs_of_others(operator, configuration):
     found = operator.get(f"/api/v1/runs/{run.pk}/why").json()
 
     assert (found["status"], found["held_by"]) == ("queued", ["worker"])
-    assert [gate["name"] for gate in found["gates"]] == ["paused", "worker", "capacity", "build", "document"]
+    assert [gate["name"] for gate in found["gates"]] == [
+        *("paused", "worker", "capacity", "build", "processing", "document")
+    ]
 
 
 def test_a_forecast_says_what_it_is_based_on(operator, configuration):

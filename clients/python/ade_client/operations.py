@@ -184,6 +184,34 @@ class BuildOut(TypedDict):
     cancel_requested_by: str | None
 
 
+class CellCorrectionOut(TypedDict):
+    text: str
+    by: str
+    at: str
+    machine_text: str
+
+
+class CellOut(TypedDict):
+    text: str
+    value: str | None
+    machine_text: str
+    page: int | None
+    box: list[float] | None
+    correction: CellCorrectionOut | None
+
+
+class CellText(TypedDict):
+    text: str
+
+
+class ChangeOut(TypedDict):
+    document_id: int
+    field: str
+    before: str | None
+    after: str | None
+    verdict: Literal["improved", "changed", "worse"]
+
+
 class Changes(TypedDict):
     name: NotRequired[str | None]
     url: NotRequired[str | None]
@@ -232,6 +260,12 @@ class ClusterOut(TypedDict):
     created_at: str
 
 
+class ColumnOut(TypedDict):
+    name: str
+    label: str
+    kind: str
+
+
 class ConfigurationCheckOut(TypedDict):
     ok: bool
     problems: list[ProblemOfPackage]
@@ -245,6 +279,7 @@ class ConfigurationDetail(TypedDict):
     name: str
     entry_point: str
     python_version: str
+    publish: bool
     contents_sha256: str
     created_at: str
     updated_at: str
@@ -258,6 +293,7 @@ class ConfigurationOut(TypedDict):
     name: str
     entry_point: str
     python_version: str
+    publish: bool
     contents_sha256: str
     created_at: str
     updated_at: str
@@ -269,6 +305,7 @@ class ConfigurationStoredOut(TypedDict):
     name: str
     entry_point: str
     python_version: str
+    publish: bool
     contents_sha256: str
     created_at: str
     updated_at: str
@@ -356,6 +393,11 @@ class DocumentFieldOut(TypedDict):
     page: int | None
     box: list[float] | None
     source: str | None
+    reason: str
+    in_conflict: bool
+    to_review: bool
+    also_found: bool
+    others: list[SourceValueOut]
     correction: CorrectionOut | None
     agrees: bool | None
 
@@ -379,6 +421,12 @@ class DocumentOut(TypedDict):
     size_bytes: int
     sha256: str
     pages: int | None
+    type: str | None
+    type_confidence: float | None
+    type_reason: str | None
+    type_chosen_by: str | None
+    to_review: bool
+    sender_id: int | None
     created_at: str
     purged_at: str | None
 
@@ -390,6 +438,19 @@ class DocumentTextOut(TypedDict):
     offset: int
     text: str
     next_offset: int | None
+
+
+class DocumentTypeOut(TypedDict):
+    name: str
+    label: str
+    built_in: bool
+    words: list[str]
+    fields: list[TypeFieldOut]
+
+
+class DocumentTypesOut(TypedDict):
+    workspace_id: int
+    items: list[DocumentTypeOut]
 
 
 class DoingOut(TypedDict):
@@ -414,6 +475,10 @@ class ExplanationOut(TypedDict):
     message: str
     held_by: list[str]
     gates: list[GateOut]
+
+
+class Export(TypedDict):
+    format: NotRequired[Literal["csv", "xlsx", "json"]]
 
 
 class FeedAddition(TypedDict):
@@ -476,6 +541,10 @@ class FieldFoundOut(TypedDict):
     page: int | None
     box: list[float] | None
     source: str
+    reason: str
+    in_conflict: bool
+    to_review: bool
+    also_found: bool
     correction: str | None
     corrected_by: str | None
 
@@ -523,6 +592,11 @@ class HitOut(TypedDict):
     words_place: int | None
     meaning_place: int | None
     nearness: float | None
+
+
+class IdentityOut(TypedDict):
+    kind: str
+    value: str
 
 
 class ImportOut(TypedDict):
@@ -608,6 +682,19 @@ class LedgerOut(TypedDict):
     slots: list[SlotOut]
 
 
+class LessonOut(TypedDict):
+    id: int
+    sender_id: int
+    field: str
+    printed: bool
+    learned_from_id: int | None
+    learned_at: str
+    right: int
+    wrong: int
+    switched_off_at: str | None
+    switched_off_by: str | None
+
+
 class MeOut(TypedDict):
     user: str
     is_superuser: bool
@@ -691,6 +778,17 @@ class Policy(TypedDict):
     purge: NotRequired[bool]
 
 
+class ProblemOfDocumentOut(TypedDict):
+    id: int
+    document_id: int
+    code: str
+    field: str | None
+    message: str
+    found_at: str
+    dismissed_at: str | None
+    dismissed_by: str | None
+
+
 class ProblemOfPackage(TypedDict):
     stage: str
     message: str
@@ -770,6 +868,7 @@ class RunDetailOut(TypedDict):
     outcome: Literal["queued", "running", "succeeded", "failed", "cancelled", "timed_out"]
     failure_type: str | None
     error_message: str | None
+    waits_for_processing: bool
     created_at: str
     started_at: str | None
     finished_at: str | None
@@ -801,6 +900,7 @@ class RunOut(TypedDict):
     outcome: Literal["queued", "running", "succeeded", "failed", "cancelled", "timed_out"]
     failure_type: str | None
     error_message: str | None
+    waits_for_processing: bool
     created_at: str
     started_at: str | None
     finished_at: str | None
@@ -828,6 +928,58 @@ class SearchOut(TypedDict):
     has_more: bool
 
 
+class SenderDetailOut(TypedDict):
+    id: int
+    workspace_id: int
+    name: str
+    created_at: str
+    switched_off_at: str | None
+    switched_off_by: str | None
+    applied_at: str | None
+    applied_by: str | None
+    identities: list[IdentityOut]
+    lessons: list[LessonOut]
+
+
+class SenderFile(TypedDict):
+    version: int
+    name: str
+    identities: list[dict[str, Any]]
+    lessons: list[dict[str, Any]]
+
+
+class SenderFileOut(TypedDict):
+    version: int
+    name: str
+    identities: list[IdentityOut]
+    lessons: list[dict[str, Any]]
+
+
+class SenderImportedOut(TypedDict):
+    id: int
+    name: str
+    new_lessons: int
+
+
+class SenderOut(TypedDict):
+    id: int
+    workspace_id: int
+    name: str
+    created_at: str
+    switched_off_at: str | None
+    switched_off_by: str | None
+    applied_at: str | None
+    applied_by: str | None
+
+
+class SenderPreviewOut(TypedDict):
+    sender_id: int
+    documents: int
+    is_cut: bool
+    counts: dict[str, int]
+    changes: list[ChangeOut]
+
+
 class SlotOut(TypedDict):
     slot: str
     state: State
@@ -846,6 +998,15 @@ class SlotOut(TypedDict):
 class SnippetPartOut(TypedDict):
     text: str
     is_match: bool
+
+
+class SourceValueOut(TypedDict):
+    source: str | None
+    value: str
+    confidence: float | None
+    page: int | None
+    box: list[float] | None
+    reason: str
 
 
 class StageOut(TypedDict):
@@ -888,13 +1049,35 @@ class SubjectEventOut(TypedDict):
 
 
 class Submission(TypedDict):
+    wait_for_processing: NotRequired[bool]
     document_id: NotRequired[int | None]
     input_document_id: NotRequired[int | None]
 
 
 class Submissions(TypedDict):
+    wait_for_processing: NotRequired[bool]
     configuration_id: int
     document_ids: list[int]
+
+
+class TableOut(TypedDict):
+    name: str
+    page: int | None
+    box: list[float] | None
+    columns: list[ColumnOut]
+    row_count: int
+    rows_left_out: int
+    columns_left_out: int
+
+
+class TableRowOut(TypedDict):
+    number: int
+    cells: list[CellOut]
+
+
+class TablesOut(TypedDict):
+    document_id: int
+    items: list[TableOut]
 
 
 class TokenOut(TypedDict):
@@ -917,6 +1100,17 @@ class TokenOut(TypedDict):
 class Trigger(TypedDict):
     slot: NotRequired[str | None]
     in_stead_of: NotRequired[str | None]
+
+
+class TypeChoice(TypedDict):
+    type: str | None
+
+
+class TypeFieldOut(TypedDict):
+    name: str
+    kind: str
+    required: bool
+    threshold: float
 
 
 class Upload(TypedDict):
@@ -1054,6 +1248,10 @@ class Operations:
             ),
         )
 
+    def apply_sender(self, id: int) -> SenderOut:
+        """Use the lessons of a sender for the documents that are there already, some at a time."""
+        return cast("SenderOut", self.transport.json(Call("POST", path_of("/api/v1/senders/{id}/apply", id=id), {})))
+
     def backfill_job(self, name: str, body: BackfillRange, *, idempotency_key: str | None = None) -> BackfillOut:
         """Run all slots of a range that have no run yet, oldest first (201). A preview changes nothing (200)."""
         return cast(
@@ -1115,12 +1313,39 @@ class Operations:
         """Make a feed due now. It is fetched when the job runs next."""
         return cast("FeedOut", self.transport.json(Call("POST", path_of("/api/v1/feeds/{id}/check", id=id), {})))
 
+    def choose_type(self, id: int, body: TypeChoice) -> DocumentOut:
+        """Choose the type of a document. It stays when the document is processed again, and similar documents follow it."""
+        return cast(
+            "DocumentOut",
+            self.transport.json(Call("PUT", path_of("/api/v1/documents/{id}/type", id=id), {}, body=body)),
+        )
+
     def correct_field(self, id: int, name: str, body: Correction) -> DocumentFieldOut:
         """Correct or add a field. Sending the extracted value confirms it."""
         return cast(
             "DocumentFieldOut",
             self.transport.json(
                 Call("PUT", path_of("/api/v1/documents/{id}/fields/{name}", id=id, name=name), {}, body=body)
+            ),
+        )
+
+    def correct_table_cell(self, id: int, name: str, row: int, column: str, body: CellText) -> CellOut:
+        """Correct a cell. Sending the extracted text confirms it."""
+        return cast(
+            "CellOut",
+            self.transport.json(
+                Call(
+                    "PUT",
+                    path_of(
+                        "/api/v1/documents/{id}/tables/{name}/rows/{row}/{column}",
+                        id=id,
+                        name=name,
+                        row=row,
+                        column=column,
+                    ),
+                    {},
+                    body=body,
+                )
             ),
         )
 
@@ -1170,6 +1395,13 @@ class Operations:
             ),
         )
 
+    def dismiss_type_problem(self, id: int) -> ProblemOfDocumentOut:
+        """Say that a problem is none. It stays dismissed when the document is processed again."""
+        return cast(
+            "ProblemOfDocumentOut",
+            self.transport.json(Call("POST", path_of("/api/v1/problems/{id}/dismiss", id=id), {})),
+        )
+
     def download_artifact(self, id: int, to: BinaryIO) -> int:
         """Download the file or a part of it (Range); 302 to the storage if the storage sends files itself."""
         return self.transport.download(Call("GET", path_of("/api/v1/artifacts/{id}/content", id=id), {}), to)
@@ -1201,6 +1433,15 @@ class Operations:
     def explain_run(self, id: int) -> ExplanationOut:
         """Explain what a queued run waits for, what blocks it, and since when."""
         return cast("ExplanationOut", self.transport.json(Call("GET", path_of("/api/v1/runs/{id}/why", id=id), {})))
+
+    def export_table(
+        self, id: int, name: str, to: BinaryIO, *, format: Literal["csv", "xlsx", "json"] | None = None
+    ) -> int:
+        """Download a table as CSV, XLSX or JSON. Numbers and dates are in their normal form."""
+        return self.transport.download(
+            Call("GET", path_of("/api/v1/documents/{id}/tables/{name}/export", id=id, name=name), {"format": format}),
+            to,
+        )
 
     def find_search(
         self,
@@ -1264,6 +1505,17 @@ class Operations:
                 "GET", path_of("/api/v1/workspaces/{id}/stream", id=id), {"last_event_id": last_event_id, "logs": logs}
             ),
             after,
+        )
+
+    def forget_sender(self, id: int) -> SenderOut:
+        """Delete a sender with all that is known about it, and the values that its lessons gave. Returns it as it was."""
+        return cast("SenderOut", self.transport.json(Call("POST", path_of("/api/v1/senders/{id}/forget", id=id), {})))
+
+    def import_sender(self, id: int, body: SenderFile) -> SenderImportedOut:
+        """Add what was exported to the sender with its identities, or to a new one. Lessons that are there stay."""
+        return cast(
+            "SenderImportedOut",
+            self.transport.json(Call("POST", path_of("/api/v1/workspaces/{id}/senders/import", id=id), {}, body=body)),
         )
 
     def link_artifact(self, id: int) -> ArtifactLinkOut:
@@ -1465,6 +1717,8 @@ class Operations:
         order: Literal["-id", "id"] | None = None,
         status: Literal["processing", "processed", "failed"] | None = None,
         workspace_id: int | None = None,
+        type: str | None = None,
+        to_review: bool | None = None,
         content_type: str | None = None,
         sha256: str | None = None,
         created_after: str | None = None,
@@ -1481,6 +1735,8 @@ class Operations:
                     "order": order,
                     "status": status,
                     "workspace_id": workspace_id,
+                    "type": type,
+                    "to_review": to_review,
                     "content_type": content_type,
                     "sha256": sha256,
                     "created_after": created_after,
@@ -1654,6 +1910,39 @@ class Operations:
             )
         )
 
+    def list_senders(
+        self,
+        *,
+        limit: int | None = None,
+        cursor: str | None = None,
+        order: Literal["-id", "id"] | None = None,
+        workspace_id: int | None = None,
+    ) -> Iterator[SenderOut]:
+        """List the senders of documents that you can see."""
+        return self.transport.pages(
+            Call(
+                "GET",
+                path_of("/api/v1/senders"),
+                {"limit": limit, "cursor": cursor, "order": order, "workspace_id": workspace_id},
+            )
+        )
+
+    def list_table_rows(
+        self, id: int, name: str, *, cursor: str | None = None, limit: int | None = None
+    ) -> Iterator[TableRowOut]:
+        """List rows of a table in their order, with people's corrections."""
+        return self.transport.pages(
+            Call(
+                "GET",
+                path_of("/api/v1/documents/{id}/tables/{name}/rows", id=id, name=name),
+                {"cursor": cursor, "limit": limit},
+            )
+        )
+
+    def list_tables(self, id: int) -> TablesOut:
+        """List the tables of a document."""
+        return cast("TablesOut", self.transport.json(Call("GET", path_of("/api/v1/documents/{id}/tables", id=id), {})))
+
     def list_tokens(
         self,
         *,
@@ -1669,6 +1958,41 @@ class Operations:
                 path_of("/api/v1/tokens"),
                 {"limit": limit, "cursor": cursor, "order": order, "workspace_id": workspace_id},
             )
+        )
+
+    def list_type_problems(
+        self,
+        *,
+        limit: int | None = None,
+        cursor: str | None = None,
+        order: Literal["-id", "id"] | None = None,
+        state: Literal["open"] | None = None,
+        workspace_id: int | None = None,
+        document_id: int | None = None,
+        code: str | None = None,
+    ) -> Iterator[ProblemOfDocumentOut]:
+        """List what is wrong with the documents that you can see."""
+        return self.transport.pages(
+            Call(
+                "GET",
+                path_of("/api/v1/problems"),
+                {
+                    "limit": limit,
+                    "cursor": cursor,
+                    "order": order,
+                    "state": state,
+                    "workspace_id": workspace_id,
+                    "document_id": document_id,
+                    "code": code,
+                },
+            )
+        )
+
+    def list_types(self, *, workspace_id: int | None = None) -> DocumentTypesOut:
+        """List the document types of a workspace with their fields: its own, then the built-in ones."""
+        return cast(
+            "DocumentTypesOut",
+            self.transport.json(Call("GET", path_of("/api/v1/document-types"), {"workspace_id": workspace_id})),
         )
 
     def list_webhook_deliveries(
@@ -1781,6 +2105,12 @@ class Operations:
                     headers={"Idempotency-Key": idempotency_key} if idempotency_key else None,
                 )
             ),
+        )
+
+    def preview_sender(self, id: int) -> SenderPreviewOut:
+        """Show what the lessons of a sender would change on its latest documents. Nothing is changed."""
+        return cast(
+            "SenderPreviewOut", self.transport.json(Call("GET", path_of("/api/v1/senders/{id}/preview", id=id), {}))
         )
 
     def rehearse_workspace(self, id: int, *, days: int | None = None) -> RehearsalOut:
@@ -1945,6 +2275,12 @@ class Operations:
             ),
         )
 
+    def show_export_sender(self, id: int) -> SenderFileOut:
+        """Get what is known about a sender, to import it elsewhere."""
+        return cast(
+            "SenderFileOut", self.transport.json(Call("GET", path_of("/api/v1/senders/{id}/export", id=id), {}))
+        )
+
     def show_feed(self, id: int) -> FeedDetailOut:
         """Show feed."""
         return cast("FeedDetailOut", self.transport.json(Call("GET", path_of("/api/v1/feeds/{id}", id=id), {})))
@@ -1962,6 +2298,10 @@ class Operations:
     def show_forecast_run(self, id: int) -> ForecastOut:
         """Estimate when a queued run will start."""
         return cast("ForecastOut", self.transport.json(Call("GET", path_of("/api/v1/runs/{id}/forecast", id=id), {})))
+
+    def show_get_sender(self, id: int) -> SenderDetailOut:
+        """Get a sender with what names it, and what was learned about it."""
+        return cast("SenderDetailOut", self.transport.json(Call("GET", path_of("/api/v1/senders/{id}", id=id), {})))
 
     def show_health(self) -> HealthOut:
         """Check that the database answers in time and that the disk has space. No token is needed."""
@@ -2031,6 +2371,13 @@ class Operations:
             to,
         )
 
+    def show_table(self, id: int, name: str) -> TableOut:
+        """Show a table without its rows."""
+        return cast(
+            "TableOut",
+            self.transport.json(Call("GET", path_of("/api/v1/documents/{id}/tables/{name}", id=id, name=name), {})),
+        )
+
     def show_token(self, id: int) -> TokenOut:
         """Show token."""
         return cast("TokenOut", self.transport.json(Call("GET", path_of("/api/v1/tokens/{id}", id=id), {})))
@@ -2098,6 +2445,22 @@ class Operations:
                 )
             ),
         )
+
+    def switch_sender_lesson_off(self, id: int) -> LessonOut:
+        """Stop using a lesson. Its values are removed from all documents."""
+        return cast("LessonOut", self.transport.json(Call("POST", path_of("/api/v1/lessons/{id}/off", id=id), {})))
+
+    def switch_sender_lesson_on(self, id: int) -> LessonOut:
+        """Use a lesson again, for new documents."""
+        return cast("LessonOut", self.transport.json(Call("POST", path_of("/api/v1/lessons/{id}/on", id=id), {})))
+
+    def switch_sender_off(self, id: int) -> SenderOut:
+        """Stop learning about a sender and using its lessons. Their values are removed from all documents."""
+        return cast("SenderOut", self.transport.json(Call("POST", path_of("/api/v1/senders/{id}/off", id=id), {})))
+
+    def switch_sender_on(self, id: int) -> SenderOut:
+        """Use the lessons of a sender again, for new documents."""
+        return cast("SenderOut", self.transport.json(Call("POST", path_of("/api/v1/senders/{id}/on", id=id), {})))
 
     def take_feed_in(
         self,
@@ -2205,4 +2568,23 @@ class Operations:
         return cast(
             "DocumentFieldOut",
             self.transport.json(Call("DELETE", path_of("/api/v1/documents/{id}/fields/{name}", id=id, name=name), {})),
+        )
+
+    def withdraw_table_cell(self, id: int, name: str, row: int, column: str) -> CellOut:
+        """Withdraw the correction of a cell. The extracted text applies again."""
+        return cast(
+            "CellOut",
+            self.transport.json(
+                Call(
+                    "DELETE",
+                    path_of(
+                        "/api/v1/documents/{id}/tables/{name}/rows/{row}/{column}",
+                        id=id,
+                        name=name,
+                        row=row,
+                        column=column,
+                    ),
+                    {},
+                )
+            ),
         )
