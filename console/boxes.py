@@ -6,7 +6,6 @@ from typing import Any
 
 from documents import fields
 from documents.fields import FieldRow
-from documents.models.fields import UNSURE_BELOW
 
 # Width and height of the SVG overlay, which the browser scales to the size of the page image.
 SIDE = 1000
@@ -44,9 +43,12 @@ class Line:
 
     @property
     def is_unsure(self) -> bool:
-        """Return whether the confidence is low and no person has corrected or confirmed the value."""
-        confidence = self.row.confidence
-        return self.row.correction is None and confidence is not None and confidence < UNSURE_BELOW
+        """Return whether the value is unsure or in conflict, and no person has corrected or confirmed it."""
+        return self.row.to_review
+
+    @property
+    def other_count(self) -> int:
+        return len(self.row.others)
 
     @property
     def tone(self) -> str:
@@ -54,7 +56,7 @@ class Line:
 
     @property
     def is_long(self) -> bool:
-        return len(self.row.value) > LONG or "\n" in self.row.value
+        return is_long(self.row.value)
 
     @property
     def label(self) -> str:
@@ -62,11 +64,16 @@ class Line:
         return f"{self.row.name}: {self.row.value[:LONG] or 'empty'}"
 
 
-def lines_of(document_id: int) -> list[Line]:
-    """Return the fields of a document, uncertain fields first."""
+def is_long(text: str) -> bool:
+    return len(text) > LONG or "\n" in text
+
+
+def lines_of(document_id: int) -> tuple[list[Line], list[Line]]:
+    """Return the fields of a document, uncertain ones first, and what was also found."""
     rows = fields.of_document(document_id)
     lines = [Line(number, row, box_of(row.box)) for number, row in enumerate(rows, 1)]
-    return sorted(lines, key=lambda line: not line.is_unsure)
+    found = [line for line in lines if not line.row.also_found]
+    return sorted(found, key=lambda line: not line.is_unsure), lines[len(found) :]
 
 
 def box_of(shares: Any) -> Box | None:

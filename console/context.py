@@ -12,7 +12,7 @@ from work import clock
 MENU = (
     ("Overview", "console:dashboard", ("dashboard", "news")),
     ("Runs", "console:runs", ("run", "artifact")),
-    ("Documents", "console:documents", ("document", "search")),
+    ("Documents", "console:documents", ("document", "search", "sender")),
     ("Builds", "console:builds", ("build",)),
     ("Failures", "console:failures", ("failure",)),
     ("Jobs", "console:jobs", ("job",)),

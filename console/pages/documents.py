@@ -15,37 +15,58 @@ from console import boxes, formatting, lists, page_images
 from console.document_page import page_of
 from console.frame import act, actor_of, back, find, is_superuser, must_operate, page, report, show
 from console.processing import in_words, processing_of
-from documents import corrections, listing, reprocessing, why
+from documents import corrections, listing, operations, quality, reprocessing, type_recognition, types, why
 from documents.corrections import InvalidCorrection
 from documents.fields import LONGEST_NAME, LONGEST_VALUE
 from documents.forms import AgainForm, UploadForm
 from documents.lifecycle import DOCUMENT_STATES
 from documents.listing import Filters
-from documents.models import Document
+from documents.models import Document, DocumentProblem
+from documents.type_recognition import UnknownType
 from runs import listing as run_listing
 from work.models import Event
 from work.operations.outcomes import sentence
 from workspaces.models import Workspace
 
+# In the place of a status: the documents that need review, whatever their status.
+TO_REVIEW = "to_review"
+MOST_WORKSPACES = 100
 LATEST_RUNS = 10
+MOST_TABLES = 100
 LATEST_EVENTS = 30
 
 
 @page
 def documents(request: HttpRequest) -> HttpResponseBase:
     status, workspace_id = request.GET.get("status", ""), lists.number(request.GET.get("workspace"))
-    wanted = Filters(workspace_id, status if status in Document.Status.values else None)
+    of_status = status if status in Document.Status.values else None
+    wanted = Filters(workspace_id, of_status, request.GET.get("type") or None, is_to_review=status == TO_REVIEW)
     rows = listing.documents(request.user, wanted, lists.ROWS + 1, behind=lists.starts_after(request))
     workspaces = Workspace.objects.for_user(request.user)
     context = {
         "slice": lists.sliced(request, rows),
-        "statuses": Document.Status.values,
-        "status": wanted.status,
+        "statuses": {**{each: each for each in Document.Status.values}, TO_REVIEW: "to review"},
+        "status": TO_REVIEW if wanted.is_to_review else wanted.status,
+        "type": wanted.type,
         "workspace": workspaces.filter(pk=workspace_id).first() if workspace_id is not None else None,
         "has_filter": workspace_id is not None,
         "may": Workspace.objects.operated_by(request.user).exists(),
     }
     return show(request, "console/documents.html", "Documents", context, live=reverse("console:live"))
+
+
+@page
+def quality_page(request: HttpRequest) -> HttpResponseBase:
+    """Show how many documents needed no person, by week and by type."""
+    workspace_id = lists.number(request.GET.get("workspace"))
+    workspaces = Workspace.objects.for_user(request.user).order_by("name")
+    context = {
+        "quality": quality.of_user(request.user, workspace_id),
+        "most": quality.MOST,
+        "workspaces": workspaces[:MOST_WORKSPACES],
+        "workspace_id": workspace_id,
+    }
+    return show(request, "console/document_quality.html", "Documents without review", context)
 
 
 @login_required
@@ -72,15 +93,24 @@ def add(request: HttpRequest) -> HttpResponseBase:
 @page
 def document(request: HttpRequest, id: int) -> HttpResponseBase:
     operated = Workspace.objects.operated_by(request.user).filter(pk=OuterRef("workspace_id"))
-    document: Document = find(request, Document.objects.listed().annotate(may=Exists(operated)), id, "document")
+    document: Document = find(
+        request, Document.objects.listed().select_related("sender").annotate(may=Exists(operated)), id, "document"
+    )
     processing, is_processing = processing_of(document), document.status == Document.Status.PROCESSING
-    lines = boxes.lines_of(id)
+    lines, also_found = boxes.lines_of(id)
+    # While the document is being processed, its type may change, so there is nothing to choose yet.
+    known = types.WorkspaceTypes() if is_processing else types.of_workspace(document.workspace_id)
     shown = lines if "fields" in request.GET else lines[: boxes.MOST_SHOWN]
     runs = run_listing.runs(
         request.user, run_listing.RunFilter(input_document_id=id), run_listing.PageRequest(LATEST_RUNS)
     ).listed()
+    # A document that is processed for the first time has no tables yet.
+    has_tables = not is_processing or bool(document.embedding_model)
+    tables = list(document.tables.order_by("pk")[: MOST_TABLES + 1]) if has_tables else []
     context = {
         "document": document,
+        "tables": tables[:MOST_TABLES],
+        "more_tables": len(tables) > MOST_TABLES,
         "sentence": in_words(document, processing),
         "may": getattr(document, "may", False) and document.purged_at is None,
         "explanation": why.explain(document) if is_processing else None,
@@ -88,6 +118,11 @@ def document(request: HttpRequest, id: int) -> HttpResponseBase:
         "lines": shown,
         "left_out": len(lines) - len(shown),
         "unsure": sum(line.is_unsure for line in lines),
+        "also_found": also_found[: boxes.MOST_SHOWN],
+        "also_found_count": len(also_found),
+        "type": known.get(document.type),
+        "types": [] if is_processing else known.all(),
+        "problems": DocumentProblem.objects.filter(document=id).open().order_by("pk") if document.to_review else [],
         "page": page_of(request, document, shown),
         "runs": runs.order_by("-pk")[:LATEST_RUNS],
         "events": Event.objects.about(DOCUMENT_STATES.kind, id).order_by("-sequence")[:LATEST_EVENTS],
@@ -128,6 +163,31 @@ def withdraw(request: HttpRequest, id: int) -> HttpResponseBase:
     else:
         messages.warning(request, f"There is no correction of {corrections.quote(name)} to withdraw.")
     return back(request, reverse("console:document", args=[id]))
+
+
+@act
+def choose_type(request: HttpRequest, id: int) -> HttpResponseBase:
+    _operated_document(request, id)
+    name = request.POST.get("type", "")
+    try:
+        is_changed = type_recognition.choose(id, name, actor=actor_of(request))
+    except UnknownType as error:
+        messages.error(request, formatting.after("The type was not changed", str(error)))
+    else:
+        if is_changed is None:
+            raise Http404("This document no longer exists.")
+        said = f"The type is {name!r} now." if name else "ADE decides the type again."
+        messages.success(request, said if is_changed else "The document has this type already.")
+    return back(request, reverse("console:document", args=[id]))
+
+
+@act
+def dismiss(request: HttpRequest, id: int) -> HttpResponseBase:
+    problem: DocumentProblem = find(request, DocumentProblem.objects.listed(), id, "problem")
+    must_operate(request, problem.document.workspace_id)
+    outcome = operations.DISMISS.apply_to(problem, actor=actor_of(request)).outcome
+    report(request, outcome, sentence(DocumentProblem, Counter([outcome])))
+    return back(request, reverse("console:document", args=[problem.document_id]))
 
 
 @act

@@ -16,7 +16,7 @@ from console.logs import last_lines, log_page
 from console.timeline import timeline_of
 from documents.models import Document
 from runs import forecast, lifecycle, listing, operations, why
-from runs.lifecycle import RUN_STATES, Purged, QueueFull
+from runs.lifecycle import RUN_STATES, DocumentFailed, Purged, QueueFull
 from runs.models import Artifact, Run
 from work.models import Event
 from work.operations.outcomes import sentence
@@ -104,7 +104,7 @@ def again(request: HttpRequest, id: int) -> HttpResponseBase:
     run = _operated_run(request, id)
     try:
         new = lifecycle.run_again(run, actor=actor_of(request))
-    except (QueueFull, Purged) as error:
+    except (QueueFull, Purged, DocumentFailed) as error:
         messages.warning(request, str(error))
         return back(request, reverse("console:run", args=[id]))
     messages.success(request, f"Started run {new.pk}, a repeat of run {id}.")

@@ -13,7 +13,7 @@ from django.utils.safestring import SafeString, mark_safe
 
 from console import formatting
 from console.frame import query
-from documents import sniffing
+from documents import sniffing, types
 from feeds.briefs import formatting as brief_formatting
 from runs.models import Run
 
@@ -138,6 +138,12 @@ def link_with(context: Mapping[str, Any], **changes: Any) -> str:
 def file_type(content_type: str) -> str:
     """Return the common name of a content type, or the content type itself if it has none."""
     return sniffing.LABELS.get(content_type, content_type).removeprefix("a ").removeprefix("an ")
+
+
+@register.filter
+def document_type(name: str) -> str:
+    """Return the label of a document type. Lists show types of many workspaces, so it does not ask the database."""
+    return types.BUILT_IN[name].label if name in types.BUILT_IN else name.replace("_", " ").capitalize()
 
 
 @register.filter

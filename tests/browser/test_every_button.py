@@ -7,7 +7,7 @@ from django.urls import resolve
 
 from builds.models import Build
 from console.urls import urlpatterns
-from documents.models import FieldCorrection
+from documents.models import CellCorrection, FieldCorrection, Sender
 from feeds.models import FeedSource
 from runs import queue
 from runs.models import Run
@@ -19,10 +19,13 @@ from tests.factories import (
     ConfigurationFactory,
     DocumentFactory,
     DocumentFieldFactory,
+    DocumentProblemFactory,
     FeedFactory,
     MembershipFactory,
     RunFactory,
+    SenderLessonFactory,
     UserFactory,
+    table_of,
     write,
 )
 from work import boots
@@ -33,6 +36,8 @@ pytestmark = [pytest.mark.once, pytest.mark.long, pytest.mark.django_db(transact
 JOB = "/jobs/rss_ingestion/"
 # Buttons on the pages of failure families, which the table of pages does not cover.
 OF_FAMILIES = {"note_failure", "failure_again", "add_feed"}
+# Offered when lessons would change a past document; tests/console/test_senders.py presses it.
+OFFERED_FOR_CHANGES = {"apply_sender"}
 OPML = b'<opml version="2.0"><body><outline type="rss" xmlUrl="https://b.example/rss" text="B"/></body></opml>'
 
 
@@ -73,12 +78,15 @@ def test_every_button_does_what_it_says(look, root, workspace, scripts, width, s
     runs(person, workspace)
     builds(person, workspace)
     documents(person, workspace)
+    tables(person, workspace)
+    types(person, workspace)
+    senders(person, workspace)
     families(person, workspace)
     jobs(person)
     feeds(person)
     the_rest(person)
 
-    assert person.sent == {*PRESSED, *OF_FAMILIES}
+    assert person.sent == {*PRESSED, *OF_FAMILIES} - OFFERED_FOR_CHANGES
     assert person.sent <= {route.name for route in urlpatterns}
     assert person.complaints == []
 
@@ -118,6 +126,51 @@ def documents(person, workspace):
     person.act(path, "Process again")
     document.refresh_from_db()
     assert document.status == "processing"
+
+
+def tables(person, workspace):
+    document = table_of(DocumentFactory(workspace=workspace, status="processed")).document
+
+    person.go(f"/documents/{document.pk}/")
+    person.press(person.page.get_by_role("link", name="table_1"))
+    person.press(person.page.get_by_role("link", name="1.50"))
+    person.page.get_by_label("Price in row 1").fill("1.75")
+    person.push("Correct")
+    assert CellCorrection.objects.get(document=document).text == "1.75"
+    person.push("Withdraw")
+    assert not CellCorrection.objects.filter(document=document).exists()
+
+
+def types(person, workspace):
+    document = write(DocumentFactory(workspace=workspace, status="processed"), to_review=True)
+    problem = DocumentProblemFactory(document=document)
+
+    person.go(f"/documents/{document.pk}/")
+    person.push("Dismiss problem 1")
+    problem.refresh_from_db()
+    assert problem.dismissed_by == "root"
+    person.page.locator("summary", has_text="Choose another type").click()
+    person.page.get_by_label("Type").select_option("letter")
+    person.push("Choose")
+    document.refresh_from_db()
+    assert (document.type, document.type_chosen_by) == ("letter", "root")
+
+
+def senders(person, workspace):
+    lesson = SenderLessonFactory(sender__workspace=workspace)
+    path = f"/senders/{lesson.sender_id}/"
+
+    person.go(path)
+    person.push(f"Switch off {lesson.field}")
+    lesson.refresh_from_db()
+    assert lesson.switched_off_at
+    person.push(f"Switch on {lesson.field}")
+    person.act(path, "Switch off")
+    assert Sender.objects.get().switched_off_at
+    person.act(path, "Switch on")
+    assert Sender.objects.get().switched_off_at is None
+    person.act(path, "Forget", "Forget this sender")
+    assert not Sender.objects.filter(forgotten_at=None).exists()
 
 
 def families(person, workspace):

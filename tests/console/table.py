@@ -17,9 +17,13 @@ from tests.factories import (
     ClusterFactory,
     ConfigurationFactory,
     DocumentFactory,
+    DocumentProblemFactory,
     FeedFactory,
     JobRunFactory,
     RunFactory,
+    SenderFactory,
+    SenderLessonFactory,
+    table_of,
 )
 from work import clock
 from work.models import Worker
@@ -60,6 +64,10 @@ def document(workspace):
     return DocumentFactory(workspace=workspace)
 
 
+def document_with_table(workspace):
+    return table_of(document(workspace)).document
+
+
 def artifact(workspace):
     return ArtifactFactory(run=run(workspace))
 
@@ -82,6 +90,27 @@ def cluster(_):
 
 def job(_):
     return "rss_ingestion"
+
+
+def problem(workspace):
+    return DocumentProblemFactory(document=document(workspace))
+
+
+def sender(workspace):
+    return SenderLessonFactory(sender__workspace=workspace).sender
+
+
+def sender_off(workspace):
+    return SenderFactory(workspace=workspace, switched_off_at=clock.now(), switched_off_by="olga")
+
+
+def lesson(workspace):
+    return SenderLessonFactory(sender__workspace=workspace)
+
+
+def lesson_off(workspace):
+    off = {"switched_off_at": clock.now(), "switched_off_by": "olga"}
+    return SenderLessonFactory(sender__workspace=workspace, **off)
 
 
 def job_run(_):
@@ -115,7 +144,26 @@ PAGES: dict[str, Page] = {
     "document": Page(OF_DOCUMENT),
     "correct_field": Page(OF_DOCUMENT, is_button=True),
     "withdraw_field": Page(OF_DOCUMENT, is_button=True),
+    "table": Page({"id": document_with_table, "name": lambda _: "table_1"}),
+    "table_export": Page(
+        {"id": document_with_table, "name": lambda _: "table_1", "form": lambda _: "csv"}, is_file=True
+    ),
+    "correct_cell": Page(OF_DOCUMENT, is_button=True),
+    "withdraw_cell": Page(OF_DOCUMENT, is_button=True),
     "reprocess_document": Page(OF_DOCUMENT, is_button=True),
+    "document_quality": Page(),
+    "choose_type": Page(OF_DOCUMENT, is_button=True),
+    "dismiss_problem": Page({"id": problem}, is_button=True),
+    "senders": Page(),
+    "sender": Page({"id": sender}),
+    "sender_preview": Page({"id": sender}),
+    "sender_export": Page({"id": sender}, is_file=True),
+    "apply_sender": Page({"id": sender}, is_button=True),
+    "switch_off_sender": Page({"id": sender}, is_button=True),
+    "switch_on_sender": Page({"id": sender_off}, is_button=True),
+    "forget_sender": Page({"id": sender}, is_button=True),
+    "switch_off_lesson": Page({"id": lesson}, is_button=True),
+    "switch_on_lesson": Page({"id": lesson_off}, is_button=True),
     "failures": Page(),
     "jobs": Page(is_shared=True),
     "job": Page(OF_JOB, is_shared=True),

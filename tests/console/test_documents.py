@@ -7,7 +7,7 @@ from django.core.files.storage import default_storage
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
-from documents import lifecycle, previews
+from documents import previews, purging
 from documents.models import Document, DocumentProcessingJob, FieldCorrection
 from runs.models import Run
 from tests.documents.samples import PDF, PNG, TXT
@@ -276,9 +276,9 @@ def test_a_document_that_was_read_is_shown_with_its_text_and_fields(seen_by, rav
     assert source.count("<rect") == 1
     # The fields that need review, and the place of one on the other page.
     assert [line.row.name for line in page.context["lines"]] == ["total", "date"]
-    assert 'href="?page=2#box-1"' in source
+    assert 'href="?page=2#box-2"' in source
     assert 'id="field-2"' in source
-    assert '<a href="#field-2" aria-label="date: 2026-01-01"' in source
+    assert '<a href="#field-1" aria-label="date: 2026-01-01"' in source
     assert "1 to check" in text
     assert "<button>Correct" not in source
 
@@ -305,7 +305,8 @@ def test_what_is_text_is_shown_as_text(seen_by, ravi, read):
     assert seen_by(ravi, image_of(document)).status_code == 404
 
 
-def test_why_a_document_is_not_read_yet_is_explained(seen_by, ravi, document):
+def test_why_a_document_is_not_read_yet_is_explained(seen_by, ravi, workspace):
+    document = DocumentFactory(workspace=workspace)
     JobFactory(document=document)
 
     page = seen_by(ravi, page_of(document))
@@ -360,13 +361,13 @@ def test_its_runs_and_its_history_are_shown(seen_by, ravi, workspace, document, 
     page = seen_by(ravi, page_of(document))
 
     assert [run.pk for run in page.context["runs"]] == [runs[1].pk, runs[0].pk]
-    assert [event.kind for event in page.context["events"]] == ["DOCUMENT_ADDED"]
+    assert [event.kind for event in page.context["events"]] == ["DOCUMENT_PROCESSED", "DOCUMENT_ADDED"]
 
 
 def test_one_that_was_purged_says_so(seen_by, pressed_by, olga, workspace, read):
     write(workspace, document_retention_days=1)
     document = age(read("text"), 2 * 24 * 3600)
-    assert lifecycle.purge(document.pk, days=1, actor="test")
+    assert purging.purge(document.pk, days=1, actor="test")
 
     page = seen_by(olga, page_of(document))
 

@@ -26,7 +26,9 @@ HOSTILE = "<script>alert(1)</script>{{7*7}}$(id)%s"
 @pytest.fixture
 def run_of(configuration, build, workspace):
     def run_of(name="invoice.pdf", **values):
-        document = values.pop("input_document", None) or DocumentFactory(workspace=workspace, name=name)
+        document = values.pop("input_document", None) or DocumentFactory(
+            workspace=workspace, name=name, status="processed"
+        )
         return RunFactory(**{"configuration": configuration, "build": build, "input_document": document, **values})
 
     return run_of
