@@ -5,7 +5,7 @@ import pytest
 from documents import children, work_types
 from documents.copies import COPIES
 from documents.reader_sessions import SESSIONS
-from tests.factories import W1
+from tests.factories import W1, DocumentFactory
 from work.claims import Holdings
 from work.worker_thread import Bell, WorkerThread
 
@@ -16,6 +16,12 @@ def children_end():
     yield
     SESSIONS.close()
     children.POOL.close()
+
+
+@pytest.fixture
+def document(workspace):
+    """A document that is not processed yet."""
+    return DocumentFactory(workspace=workspace, name="invoice.pdf")
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ JPEG = b"\xff\xd8\xff\xe0\0\x10JFIF\0\1\1\0\0\1\0\1\0\0" + b"\x01" * 40 + b"\xff
 TIFF = b"II*\0\x08\0\0\0\0\0\0\0\0\0"
 HTML = b"<!DOCTYPE html>\n<html><head><title>T</title></head><body><p>Hello</p></body></html>\n"
 CSV = b"date,amount,text\n2024-01-02,3.50,coffee\n2024-01-03,7.00,tea\n"
+XML = b'<?xml version="1.0" encoding="UTF-8"?>\n<order><id>12</id></order>\n'
 TXT = "Dear Ms Müller,\n\nthank you for your letter.\n".encode()
 EML = b"From: a@example.org\r\nTo: b@example.org\r\nSubject: Hello\r\nMIME-Version: 1.0\r\n\r\nHello\r\n"
 SVG = b'<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>'
@@ -79,6 +80,7 @@ SAMPLES = {
     "sales.ods": (ODS, "application/vnd.oasis.opendocument.spreadsheet"),
     "sales.csv": (CSV, "text/csv"),
     "page.html": (HTML, "text/html"),
+    "invoice.xml": (XML, "application/xml"),
     "letter.txt": (TXT, "text/plain"),
     "mail.eml": (EML, "message/rfc822"),
     "scan.png": (PNG, "image/png"),

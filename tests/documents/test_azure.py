@@ -81,7 +81,7 @@ def test_pairs_of_keys_and_values_become_fields_with_their_places(azure, read):
 
     number, total = page["fields"]
     assert (number["name"], number["value"], number["kind"]) == ("invoice_number", "42", "text")
-    assert number["source"] == "azure:prebuilt-layout"
+    assert number["source"] == "service"
     assert (number["page"], number["confidence"]) == (1, 0.93)
     (word,) = [word for word in page["words"] if word[0] == "42"]
     assert number["box"] == word[1:]

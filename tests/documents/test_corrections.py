@@ -3,6 +3,7 @@ import pytest
 from documents import corrections, fields
 from documents.corrections import InvalidCorrection, correct, withdraw
 from documents.models import DocumentField, FieldCorrection
+from documents.types import UNKNOWN
 from tests.factories import DocumentFieldFactory, events_of, force_status, told, write
 from work import clock
 
@@ -126,7 +127,7 @@ def test_a_correction_without_its_event_is_not_kept(document, total, monkeypatch
     def fail(*args, **options):
         raise OSError("the database went away")
 
-    monkeypatch.setattr("documents.lifecycle.record_correction", fail)
+    monkeypatch.setattr("documents.history.record_correction", fail)
 
     with pytest.raises(OSError, match="went away"):
         correct(document.pk, "total", "13", actor="olga")
@@ -163,7 +164,7 @@ def test_many_people_at_once_correct_one_field(threads, document, total):
 def test_a_correction_waits_for_whoever_publishes_the_document(threads, document, total):
     def publish():
         type(document).objects.filter(pk=document.pk).update(text="new")
-        fields.keep(document.pk, [{"name": "total", "value": "12.5"}])
+        fields.keep(document.pk, [{"name": "total", "value": "12.5"}], UNKNOWN)
 
     publishing = threads.hold(publish)
     correcting = threads.start(lambda: correct(document.pk, "total", "13", actor="olga"))

@@ -5,10 +5,14 @@ from documents.models import Document, DocumentChunk, DocumentProcessingJob
 from tests.breaches import breaches, execute, much_has_happened, plant, plant_copy, unguard
 from tests.factories import (
     DocumentChunkFactory,
+    DocumentFactory,
     DocumentFieldFactory,
     FieldCorrectionFactory,
     JobFactory,
+    LessonEvidenceFactory,
+    SenderFactory,
     WorkspaceFactory,
+    write,
 )
 from work import clock
 
@@ -103,6 +107,15 @@ def test_a_chunk_that_names_another_workspace():
     assert breaches("a_chunk_is_in_the_workspace_of_its_document") == [("document", chunk.document_id)]
 
 
+def test_a_document_of_a_sender_of_another_workspace():
+    own, foreign = DocumentFactory(), DocumentFactory(sender=SenderFactory())
+    evidence = LessonEvidenceFactory()
+    write(own, sender=SenderFactory(workspace=own.workspace))
+
+    found = {("document", foreign.pk), ("document", evidence.document_id)}
+    assert set(breaches("what_is_learned_stays_in_its_workspace")) == found
+
+
 @pytest.mark.only_on("sqlite")
 def test_a_chunk_whose_words_cannot_be_looked_up():
     gone_id = DocumentChunkFactory().pk
@@ -114,3 +127,10 @@ def test_a_chunk_whose_words_cannot_be_looked_up():
     found = [("document", late.document_id), ("chunk", gone_id)]
     # Without a full-text index nothing can be out of step.
     assert breaches("words_of_every_chunk_can_be_looked_up") == (found if fulltext.has_index() else [])
+
+
+def test_a_field_without_a_chosen_value():
+    field = DocumentFieldFactory(chosen=False)
+    DocumentFieldFactory(document=field.document)
+
+    assert breaches("a_field_has_a_chosen_value") == [("document", field.document_id)]

@@ -5,9 +5,9 @@ import pytest
 from documents import lifecycle
 from documents.models import DocumentProcessingJob, Stage
 from tests.factories import JobFactory, StageFactory, claim_of, columns_of, events_of, force_status, told, write
+from tests.writers import WRITERS
 from work import clock
 from work import lifecycle as kernel
-from work.sql import portable, returning
 
 pytestmark = pytest.mark.django_db
 
@@ -36,7 +36,7 @@ def kernel_start(stage):
 # begin
 
 
-@pytest.mark.parametrize("writer", [returning, portable], ids=["fast", "portable"])
+@pytest.mark.parametrize("writer", WRITERS)
 def test_the_job_that_was_due_first_begins_first(writer, monkeypatch, w1):
     monkeypatch.setattr(kernel, "_writer", lambda: writer)
     later, sooner = JobFactory.create_batch(2)

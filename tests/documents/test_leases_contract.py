@@ -15,9 +15,9 @@ from documents.models import DocumentChunk, DocumentProcessingJob, Stage
 from tests.breaches import assert_all_hold
 from tests.documents.processing import TXT, add, pdf, process, store_output
 from tests.factories import W1, W2, StageFactory, claim_of, columns_of, events_of, expire_lease, told
+from tests.writers import WRITERS
 from work import boots, clock, recovery
 from work import lifecycle as kernel
-from work.sql import portable, returning
 from work.state_machine import By
 from work.work_types import work_type_named
 
@@ -134,7 +134,7 @@ def test_workers_never_advance_what_comes_after(slot):
 
 
 @pytest.mark.only_on("postgresql")
-@pytest.mark.parametrize("writer", [returning, portable], ids=["fast", "portable"])
+@pytest.mark.parametrize("writer", WRITERS)
 def test_claims_skip_what_others_have_locked(transactional_db, threads, monkeypatch, writer):
     monkeypatch.setattr(kernel, "_writer", lambda: writer)
     older, younger = (StageFactory(status="READY") for _ in range(2))

@@ -23,8 +23,8 @@ def spoil(path, change):
 
 
 def test_the_place_follows_from_the_job_the_stage_and_the_segment():
-    assert outputs.path_of(7, "extract", 3) == "processing/7/extract-v2-00003.json"
-    assert outputs.path_of(7, "embed") == "processing/7/embed-v2-00000.json"
+    assert outputs.path_of(7, "extract", 3) == "processing/7/extract-v3-00003.json"
+    assert outputs.path_of(7, "embed") == "processing/7/embed-v3-00000.json"
 
 
 def test_what_was_stored_is_loaded():
@@ -56,7 +56,7 @@ def test_what_is_whole_stays_for_somebody_may_have_gone_on_from_it():
     store_output(PATH, {"n": 2})
 
     assert outputs.load(PATH) == VALUE
-    assert default_storage.listdir("processing/7")[1] == ["extract-v2-00003.json"]
+    assert default_storage.listdir("processing/7")[1] == ["extract-v3-00003.json"]
 
 
 @pytest.mark.parametrize("moment", ["delete", "get_available_name"])
@@ -76,7 +76,7 @@ def test_who_comes_second_while_another_writes_leaves_nothing_of_its_own(monkeyp
     store_output(PATH, VALUE)
 
     assert outputs.load(PATH) == VALUE
-    assert default_storage.listdir("processing/7")[1] == ["extract-v2-00003.json"]
+    assert default_storage.listdir("processing/7")[1] == ["extract-v3-00003.json"]
 
 
 @local_only
@@ -107,7 +107,7 @@ def test_two_who_write_the_same_at_once_leave_one(threads):
     for each in [threads.start(write) for _ in range(2)]:
         each.answer()
 
-    assert default_storage.listdir("processing/7")[1] == ["extract-v2-00003.json"]
+    assert default_storage.listdir("processing/7")[1] == ["extract-v3-00003.json"]
     assert outputs.load(PATH) == VALUE
 
 

@@ -144,7 +144,7 @@ def test_the_end_of_a_stage_says_what_it_found(slot):
     )
     assert (extract["pages"], extract["pages_total"]) == (1, 1)
     assert extract["characters"] >= len(LETTER.strip())
-    assert embed == {"chunks": 1, "fields": 0, "model": MODEL, "pages": 1}
+    assert embed == {"chunks": 1, "fields": 0, "model": MODEL, "pages": 1, "tables": 0}
     assert publish == embed
 
 

@@ -12,10 +12,10 @@ from tests.documents.test_processing import LETTER, add, process, until_ready
 from tests.documents.test_processing import slot as slot
 from tests.documents.test_processing import storage as storage
 from tests.factories import W1, DocumentFactory, JobFactory, WorkspaceFactory, events_of, told, write
+from tests.writers import WRITERS
 from work import clock
 from work import lifecycle as kernel
 from work.operations.outcomes import Outcome
-from work.sql import portable, returning
 
 pytestmark = pytest.mark.django_db
 
@@ -157,7 +157,7 @@ def test_what_comes_in_is_not_held_up_by_what_is_processed_again_in_bulk(setting
     assert DocumentProcessingJob.objects.filter(document__in=many, status="PENDING").count() >= 20 - 2 * len(under_way)
 
 
-@pytest.mark.parametrize("writer", [returning, portable], ids=["fast", "portable"])
+@pytest.mark.parametrize("writer", WRITERS)
 def test_one_alone_goes_before_many_and_many_go_when_nothing_else_is_due(w1, writer, monkeypatch):
     monkeypatch.setattr(kernel, "_writer", lambda: writer)
     first, second, alone = (DocumentFactory(status="processed") for _ in range(3))

@@ -9,8 +9,16 @@ from django.core.files.base import ContentFile
 from django.core.files.storage import default_storage
 from django.db import IntegrityError, transaction
 
-from documents import intake, lifecycle, outputs, periodic, retention
-from documents.models import Document, DocumentChunk, DocumentField, FieldCorrection
+from documents import intake, lifecycle, outputs, periodic, purging, retention, words
+from documents.models import (
+    CellCorrection,
+    Document,
+    DocumentChunk,
+    DocumentField,
+    DocumentTable,
+    FieldCorrection,
+    TableRows,
+)
 from runs import lifecycle as runs
 from runs.models import Run
 from tests.breaches import assert_all_hold
@@ -19,6 +27,7 @@ from tests.documents.samples import PDF
 from tests.factories import (
     W1,
     ArtifactFactory,
+    CellCorrectionFactory,
     DocumentChunkFactory,
     DocumentFactory,
     DocumentFieldFactory,
@@ -32,6 +41,7 @@ from tests.factories import (
     columns_of,
     events_of,
     force_status,
+    table_of,
     told,
     write,
 )
@@ -68,6 +78,8 @@ def old(workspace):
         DocumentChunkFactory.create_batch(2, document=made, embedding=b"1234")
         DocumentFieldFactory(document=made)
         FieldCorrectionFactory(document=made)
+        table_of(made)
+        CellCorrectionFactory(document=made)
         age(made, days * DAY)
         columns = {"embedding": b"1234", "embedding_model": "model-1"} if status != "processing" else {}
         return write(made, text="Dear Olga", pages=1, **columns)
@@ -89,7 +101,7 @@ def test_the_contents_go_and_the_row_stays(old):
     gone = {"file": "", "text": "", "embedding": None, "embedding_model": ""}
     assert after == and_told(before, document) | gone | {"purged_at": after["purged_at"]}
     assert after["purged_at"] is not None
-    for model in (DocumentChunk, DocumentField, FieldCorrection):
+    for model in (DocumentChunk, DocumentField, FieldCorrection, DocumentTable, TableRows, CellCorrection):
         assert not model.objects.exists()
     assert not default_storage.exists(before["file"])
     assert_all_hold()
@@ -109,6 +121,9 @@ def test_the_history_stays_and_says_what_there_was(old):
         "chunks": 2,
         "fields": 1,
         "corrections": 1,
+        "problems": 0,
+        "tables": 1,
+        "cell_corrections": 1,
         "characters": 9,
         "size_bytes": 1000,
         "file": document.file.name,
@@ -120,10 +135,14 @@ def test_what_its_stages_have_left_goes_too(old):
     document = old()
     job = force_status(JobFactory(document=document), "COMPLETED", completed_at=clock.now())
     store_output(outputs.path_of(job.pk, "extract"), {"pages": ["Dear Olga"]})
+    words.store(job.pk, [{"number": 1, "words": [["Olga", 0.1, 0.1, 0.2, 0.2]]}])
+    write(document, words_job=job.pk)
 
     retention.purge_due(W1)
 
     assert outputs.load(outputs.path_of(job.pk, "extract")) is None
+    assert words.load(job.pk) == []
+    assert Document.objects.get().words_job is None
     assert document.jobs.get() == job
 
 
@@ -218,7 +237,7 @@ def test_a_policy_that_has_changed_since_the_look_spares_it(old, workspace, chan
     document = old()
     write(workspace, **change)
 
-    assert lifecycle.purge(document.pk, days=30, actor=W1) is None
+    assert purging.purge(document.pk, days=30, actor=W1) is None
 
     assert purged() == set()
 
@@ -226,8 +245,8 @@ def test_a_policy_that_has_changed_since_the_look_spares_it(old, workspace, chan
 def test_twice_is_once(old):
     document = old()
 
-    assert lifecycle.purge(document.pk, days=30, actor=W1)["chunks"] == 2
-    assert lifecycle.purge(document.pk, days=30, actor=W1) is None
+    assert purging.purge(document.pk, days=30, actor=W1)["chunks"] == 2
+    assert purging.purge(document.pk, days=30, actor=W1) is None
 
     assert told(document).count("DOCUMENT_PURGED") == 1
 
@@ -247,9 +266,9 @@ def test_the_oldest_go_first_and_one_call_does_so_much(old, monkeypatch):
 def test_those_that_stay_do_not_keep_others_from_going(old, monkeypatch):
     monkeypatch.setattr(retention, "PAGE", 1)
     first, second, third = (old(days=days) for days in (60, 50, 40))
-    real = lifecycle.purge
+    real = purging.purge
     # Simulate another process that is purging the first document.
-    monkeypatch.setattr(lifecycle, "purge", lambda id, **options: None if id == first.pk else real(id, **options))
+    monkeypatch.setattr(purging, "purge", lambda id, **options: None if id == first.pk else real(id, **options))
 
     results = list(retention.purge(first.workspace, actor="olga"))
 
@@ -261,7 +280,7 @@ def test_many_of_the_same_moment_all_go(old, workspace, monkeypatch):
     monkeypatch.setattr(retention, "PAGE", 2)
     documents = [old() for _ in range(5)]
     Document.objects.update(created_at=documents[0].created_at)
-    monkeypatch.setattr(lifecycle, "purge", lambda id, **options: seen.append(id))
+    monkeypatch.setattr(purging, "purge", lambda id, **options: seen.append(id))
     seen = []
 
     list(retention.purge(workspace, actor="olga"))
@@ -282,7 +301,7 @@ def test_a_storage_that_is_away_costs_nobody_anything(old, monkeypatch):
 def test_what_a_dead_process_left_of_a_purged_document_is_swept_after_a_day(old, monkeypatch):
     document = old()
     key = document.file.name
-    assert lifecycle.purge(document.pk, days=30, actor=W1)
+    assert purging.purge(document.pk, days=30, actor=W1)
     monkeypatch.setattr(periodic, "_blobs", periodic.Sweeper(periodic._walk_documents, periodic._keys_of_documents))
 
     periodic.sweep_blobs(W1)

@@ -82,8 +82,8 @@ def test_scenario_3_successful_extraction_by_the_worker(slot, each_storage, azur
     assert "Total amount: 7.00 EUR" in document.text
     fields = {field.name: (field.value, field.page, field.source) for field in document.fields.all()}
     assert fields == {
-        "invoice_number": ("42", 1, "azure:prebuilt-layout"),
-        "total_amount": ("7.00 EUR", 1, "azure:prebuilt-layout"),
+        "invoice_number": ("42", 1, "service"),
+        "total_amount": ("7.00 EUR", 1, "service"),
     }
     assert document.embedding_model == "openai:text-embedding-3-small:256"
     assert len(numbers(bytes(document.embedding))) == 256

@@ -70,6 +70,10 @@ def test_the_examples_are_taken(path):
         (b"<p>Hello</p>", "text/html"),
         (b'<?xml version="1.0"?>\n<html xmlns="http://www.w3.org/1999/xhtml"></html>', "text/html"),
         ("\ufeff<html></html>".encode("utf-16-le"), "text/html"),
+        (b"<?xml version='1.0'?><Invoice/>", "application/xml"),
+        (b'<?xml version="1.0"?>' + b"<!-- licence -->" * 300 + b"<order></order>", "application/xml"),
+        ('\ufeff<?xml version="1.0" encoding="utf-16"?><a></a>'.encode("utf-16-le"), "application/xml"),
+        (b'<Invoice xmlns="urn:oasis:names:specification:ubl:schema:xsd:Invoice-2"/>', "application/xml"),
         ("\ufeffHello Ä".encode(), "text/plain"),
         ("\ufeffHello Ä".encode("utf-16-be"), "text/plain"),
         ("Grüße".encode("latin-1"), "text/plain"),
@@ -140,7 +144,10 @@ def test_the_name_decides_among_kinds_of_text_only(name, data, expected):
         (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"\xff" * 2000, "an OLE file that is not an Excel workbook"),
         (SVG, "an SVG image"),
         (b'<?xml version="1.0"?>\n<!-- x --><svg></svg>', "an SVG image"),
-        (b"<?xml version='1.0'?><Invoice/>", "an XML document"),
+        (b'<?xml version="1.0"?>' + b"<!-- licence -->" * 300 + b"<svg></svg>", "an SVG image"),
+        (b'<?xml version="1.0"?><x:svg xmlns:x="http://www.w3.org/2000/svg"></x:svg>', "an SVG image"),
+        (b'<?xml version="1.0"?><!DOCTYPE a [<!ENTITY b "c">]><a>&b;</a>', "an XML document with a document type"),
+        (b'<?xml version="1.0"?><!-- never ends', "whose first element does not show"),
         (rb"{\rtf1\ansi hello}", "an RTF document"),
         (b"%!PS-Adobe-3.0\n", "a PostScript document"),
         (b"\x89PNG\r\n\x1a\n" + b"nonsense" * 9, "unknown data"),
@@ -162,7 +169,7 @@ def test_other_content_is_unknown(data, found):
         type_of(data)
 
     assert str(refused.value).startswith("Unsupported file type: ")
-    assert str(refused.value).endswith(" Use PDF, docx, xlsx, xls, ods, csv, html, txt, eml, png, jpeg or tiff.")
+    assert str(refused.value).endswith(" Use PDF, docx, xlsx, xls, ods, csv, html, xml, txt, eml, png, jpeg or tiff.")
     assert found in str(refused.value)
 
 

@@ -18,9 +18,9 @@ from tests.factories import (
     told,
     write,
 )
+from tests.writers import WRITERS
 from work import clock, recovery
 from work import lifecycle as kernel
-from work.sql import portable, returning
 from work.work_types import work_type_named
 
 pytestmark = pytest.mark.django_db
@@ -36,7 +36,7 @@ def running():
     return StageFactory(status="RUNNING")
 
 
-@pytest.mark.parametrize("writer", [returning, portable], ids=["fast", "portable"])
+@pytest.mark.parametrize("writer", WRITERS)
 def test_a_claim_starts_the_oldest_ready_stage_and_holds_it(writer, monkeypatch, w1):
     monkeypatch.setattr(kernel, "_writer", lambda: writer)
     younger, older = StageFactory.create_batch(2, status="READY")

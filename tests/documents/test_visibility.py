@@ -2,12 +2,23 @@ import pytest
 from django.contrib.auth.models import AnonymousUser
 
 from builds.models import Build, Configuration
-from documents.models import Document, DocumentChunk, DocumentField, DocumentProcessingJob, FieldCorrection, Stage
+from documents.models import (
+    CellCorrection,
+    Document,
+    DocumentChunk,
+    DocumentField,
+    DocumentProcessingJob,
+    DocumentTable,
+    FieldCorrection,
+    Stage,
+)
 from runs.models import Artifact, Run, RunField
 from tests.factories import (
     ArtifactFactory,
+    CellCorrectionFactory,
     DocumentChunkFactory,
     DocumentFieldFactory,
+    DocumentTableFactory,
     FieldCorrectionFactory,
     MembershipFactory,
     RunFieldFactory,
@@ -18,7 +29,7 @@ from workspaces.models import Workspace
 
 MODELS = [
     *(Workspace, Document, DocumentChunk, DocumentField, FieldCorrection, DocumentProcessingJob, Stage),
-    *(Configuration, Build, Run, RunField, Artifact),
+    *(DocumentTable, CellCorrection, Configuration, Build, Run, RunField, Artifact),
 ]
 
 pytestmark = [pytest.mark.django_db, pytest.mark.parametrize("model", MODELS, ids=lambda model: model.__name__)]
@@ -33,12 +44,16 @@ def theirs(workspace):
     DocumentFieldFactory(document__workspace=workspace)
     FieldCorrectionFactory(document__workspace=workspace)
     RunFieldFactory(run__configuration__workspace=workspace)
+    DocumentTableFactory(document__workspace=workspace)
+    CellCorrectionFactory(document__workspace=workspace)
     StageFactory()
     ArtifactFactory()
     DocumentChunkFactory()
     DocumentFieldFactory()
     FieldCorrectionFactory()
     RunFieldFactory()
+    DocumentTableFactory()
+    CellCorrectionFactory()
 
 
 def workspaces(rows):
@@ -47,6 +62,8 @@ def workspaces(rows):
         DocumentChunk: "document__workspace",
         DocumentField: "document__workspace",
         FieldCorrection: "document__workspace",
+        DocumentTable: "document__workspace",
+        CellCorrection: "document__workspace",
         DocumentProcessingJob: "document__workspace",
         Stage: "job__document__workspace",
         Build: "configuration__workspace",

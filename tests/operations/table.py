@@ -13,8 +13,9 @@ from api.models import ApiToken
 from api.operations import REVOKE
 from builds import operations as builds
 from builds.models import Build
+from documents import operations as documents
 from documents.models import Document
-from documents.operations import REPROCESS
+from documents.operations import DISMISS, REPROCESS
 from feeds import operations as feeds
 from feeds import sources
 from runs import operations as runs
@@ -29,9 +30,12 @@ from tests.factories import (
     ConfigurationFactory,
     DeliveryFactory,
     DocumentFactory,
+    DocumentProblemFactory,
     FeedFactory,
     QueueFactory,
     RunFactory,
+    SenderFactory,
+    SenderLessonFactory,
     WebhookFactory,
     write,
 )
@@ -75,6 +79,33 @@ def purged(workspace: Any) -> Any:
     made = run(workspace, "succeeded")
     write(made.input_document, status="processed", purged_at=clock.now(), file="", text="")
     return Run.objects.get(pk=made.pk)
+
+
+def problem(workspace: Any) -> Any:
+    return DocumentProblemFactory(document__workspace=workspace)
+
+
+def dismissed_problem(workspace: Any) -> Any:
+    made = problem(workspace)
+    made.dismissed_at, made.dismissed_by = clock.now(), "olga"
+    made.save()
+    return made
+
+
+def sender(workspace: Any) -> Any:
+    return SenderFactory(workspace=workspace)
+
+
+def sender_off(workspace: Any) -> Any:
+    return SenderFactory(workspace=workspace, switched_off_at=clock.now(), switched_off_by="olga")
+
+
+def lesson(workspace: Any) -> Any:
+    return SenderLessonFactory(sender=sender(workspace))
+
+
+def lesson_off(workspace: Any) -> Any:
+    return SenderLessonFactory(sender=sender(workspace), switched_off_at=clock.now(), switched_off_by="olga")
 
 
 def feed(workspace: Any) -> Any:
@@ -162,6 +193,9 @@ BUILDS = by_status(
 DOCUMENTS = by_status(
     lambda workspace, status: DocumentFactory(workspace=workspace, status=status), Document.Status.values
 )
+PROBLEMS = {"open": problem, "dismissed": dismissed_problem}
+SENDERS = {"on": sender, "off": sender_off}
+LESSONS = {"on": lesson, "off": lesson_off}
 FEEDS = {"active": feed, "paused": paused_feed}
 JOBS = {"active": job, "paused": paused_job}
 QUEUES = {"active": open_queue, "paused": paused_queue}
@@ -178,6 +212,16 @@ TABLE = [
     Entry(
         REPROCESS, DOCUMENTS, "operator", "reprocess_document", "post documents/{}/reprocess", ("document", "reprocess")
     ),
+    Entry(DISMISS, PROBLEMS, "operator", "dismiss_problem", "post problems/{}/dismiss", ("document", "dismiss")),
+    Entry(documents.SENDER_APPLY, SENDERS, "operator", "apply_sender", "post senders/{}/apply", ("sender", "apply")),
+    Entry(documents.SENDER_OFF, SENDERS, "operator", "switch_off_sender", "post senders/{}/off", ("sender", "off")),
+    Entry(documents.SENDER_ON, SENDERS, "operator", "switch_on_sender", "post senders/{}/on", ("sender", "on")),
+    Entry(
+        *(documents.SENDER_FORGET, SENDERS, "operator"),
+        *("forget_sender", "post senders/{}/forget", ("sender", "forget")),
+    ),
+    Entry(documents.LESSON_OFF, LESSONS, "operator", "switch_off_lesson", "post lessons/{}/off", ("lesson", "off")),
+    Entry(documents.LESSON_ON, LESSONS, "operator", "switch_on_lesson", "post lessons/{}/on", ("lesson", "on")),
     Entry(feeds.PAUSE, FEEDS, "superuser", "pause_feed", "post feeds/{}/pause", ("feed", "pause")),
     Entry(feeds.RESUME, FEEDS, "superuser", "resume_feed", "post feeds/{}/resume", ("feed", "resume")),
     # The command fetches the feed at once.

@@ -138,7 +138,8 @@ def test_only_rows_of_tables_that_are_allowed_are_deleted(settings):
     deleted = {found[1] for query in queries if (found := re.match(r'DELETE FROM "(\w+)"', query["sql"]))}
     allowed = {apps.get_model(label)._meta.db_table for label in settings.PURGE_ALLOWED}
     # The children of rows that stay: events and artifacts of runs, slots and workers, and the contents of documents.
-    of_rows_that_stay = {"events", "artifacts", "document_chunks", "document_fields", "field_corrections"}
+    contents = {"document_chunks", "document_fields", "document_problems", "field_corrections", "cell_corrections"}
+    of_rows_that_stay = {"events", "artifacts", *contents}
     # Another job deletes the deliveries of webhooks.
     assert deleted - of_rows_that_stay == allowed - {"webhook_deliveries"}
     immutable = {apps.get_model(label)._meta.db_table for label in settings.IMMUTABLE}
