@@ -30,6 +30,11 @@ SQLITE: dict[str, Any] = {
     },
     "TEST": {"NAME": str(Path(tempfile.gettempdir(), f"ade-test-{os.getpid()}.sqlite3"))},
 }
+# The driver tries again until `connection_timeout` has passed, so Django need not. A statement that takes longer than
+# `query_timeout` has probably lost its server.
+SQL_SERVER: dict[str, Any] = {"connection_timeout": 5, "connection_retries": 0, "query_timeout": 600}
+# Notice a lost connection after 25 seconds.
+SQL_SERVER_CONNECTION = {"KeepAlive": "10", "KeepAliveInterval": "1"}
 
 
 def database(config: dict[str, Any] | None, base_dir: Path, var_dir: Path) -> dict[str, Any]:
@@ -44,15 +49,22 @@ def database(config: dict[str, Any] | None, base_dir: Path, var_dir: Path) -> di
             environment_reader.stop([f"DATABASE_URL leads to '{config['NAME']}'; {advice} ({error.strerror})."])
     if config["ENGINE"] == "django.db.backends.postgresql":
         config = config | {"OPTIONS": POSTGRESQL | config.get("OPTIONS", {})}
+    if config["ENGINE"] == "mssql":
+        connection = SQL_SERVER_CONNECTION | config.get("OPTIONS", {})
+        # The driver wants values with special characters in braces.
+        parts = (f"{name}={{{str(value).replace('}', '}}')}}}" for name, value in connection.items())
+        config = config | {"ENGINE": "work.sqlserver", "OPTIONS": SQL_SERVER | {"extra_params": ";".join(parts)}}
     return config | {"CONN_MAX_AGE": 0}
 
 
 def pooled(config: dict[str, Any], statement_seconds: int) -> dict[str, Any]:
-    """Add a connection pool for the web processes. There each request has a new thread, and connecting takes longer
-    than most answers.
+    """Add a connection pool for the web processes, and limit how long a statement may take. In a web process each
+    request has a new thread, and connecting takes longer than most answers. The driver for SQL Server has its own pool.
 
     Workers and commands must not use a pool, because their threads keep settings on their connections.
     """
+    if config["ENGINE"] == "work.sqlserver":
+        return config | {"OPTIONS": config["OPTIONS"] | {"query_timeout": statement_seconds}}
     if config["ENGINE"] != "django.db.backends.postgresql":
         return config
     # The database server aborts a statement that takes longer, and the request is answered with 503.

@@ -13,7 +13,13 @@ import pytest
 from django.core.exceptions import EmptyResultSet
 from django.db import connection as real
 from django.db.models.sql import Query
-from django.db.models.sql.compiler import SQLCompiler, SQLInsertCompiler
+from django.db.models.sql.compiler import (
+    SQLAggregateCompiler,
+    SQLCompiler,
+    SQLDeleteCompiler,
+    SQLInsertCompiler,
+    SQLUpdateCompiler,
+)
 
 from tests.mssql import server
 
@@ -22,13 +28,16 @@ AS_THEY_ARE = {"work.clock", "work.sql.compiled", "work.invariants", "work.sql.s
 
 compiled: dict[str, object] = {}
 refused: dict[str, object] = {}
-raw: dict[str, object] = {}
+# The SQL for the database of the test of what has been compiled.
+seen: set[object] = {None}
 
 
 class Thread(threading.local):
     """Tracks per thread whether it is compiling: the other threads keep using the database of the test."""
 
     compiles = False
+    # The SQL of the latest query for the database of the test.
+    latest = None
 
 
 THREAD = Thread()
@@ -50,8 +59,31 @@ class Believed:
     def __init__(self, shim):
         self.vendor, self.features = shim.vendor, shim.features
 
+    def cursor(self):
+        return Cursor(real.cursor())
+
     def __getattr__(self, name):
         return getattr(real, name)
+
+
+class Cursor:
+    """Records the statements that the product writes itself, and makes those that the database of the test knows."""
+
+    def __init__(self, cursor):
+        self._cursor = cursor
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        return self._cursor.__exit__(*error)
+
+    def execute(self, sql, params=None):
+        compiled.setdefault(sql, _test())
+        return None if sql.startswith("SET ") else self._cursor.execute(sql, params)
+
+    def __getattr__(self, name):
+        return getattr(self._cursor, name)
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -75,14 +107,33 @@ OURS = {
 
 def _record_queries(patch, shim):
     patch.setattr(Query, "get_compiler", _compiler_of(shim))
+    for compiler in (SQLCompiler, SQLInsertCompiler, SQLUpdateCompiler, SQLDeleteCompiler, SQLAggregateCompiler):
+        patch.setattr(compiler, "as_sql", _remembering(compiler.as_sql))
     for compiler in (SQLCompiler, SQLInsertCompiler):
         patch.setattr(compiler, "execute_sql", _recording(compiler.execute_sql, shim))
 
 
+def _remembering(as_sql):
+    def remember(self, *args, **options):
+        made = as_sql(self, *args, **options)
+        if not THREAD.compiles:
+            # An insert may be several statements, each with its parameters.
+            THREAD.latest = made[0][0] if isinstance(made, list) else made[0]
+        return made
+
+    return remember
+
+
 def _recording(execute_sql, shim):
     def execute(self, *args, **options):
-        _compile(lambda: _again(self, shim).as_sql())
-        return execute_sql(self, *args, **options)
+        # Most queries of a test are those of another: compile only the first.
+        THREAD.latest = None
+        try:
+            return execute_sql(self, *args, **options)
+        finally:
+            if THREAD.latest not in seen:
+                _compile(lambda: _again(self, shim).as_sql())
+                seen.add(THREAD.latest)
 
     return execute
 
@@ -126,19 +177,22 @@ def _record_kept_queries(patch, shim):
 
 
 def _compile(make):
-    where = os.environ.get("PYTEST_CURRENT_TEST", "").partition(" ")[0]
     before, THREAD.compiles = THREAD.compiles, True
     try:
         made = make()
     except EmptyResultSet:
         return  # no database is queried
     except Exception as error:
-        refused.setdefault(f"{type(error).__name__}: {error}", where)
+        refused.setdefault(f"{type(error).__name__}: {error}", _test())
         return
     finally:
         THREAD.compiles = before
     for sql, _params in made if isinstance(made, list) else [made]:
-        compiled.setdefault(sql, where)
+        compiled.setdefault(sql, _test())
+
+
+def _test():
+    return os.environ.get("PYTEST_CURRENT_TEST", "").partition(" ")[0]
 
 
 def pytest_sessionfinish():

@@ -4,11 +4,13 @@ import pytest
 from django.apps import apps
 from django.conf import settings
 
+from tests.mssql.rules import broken
+
 pytestmark = pytest.mark.once
 
 FILTERED = re.compile(r"CREATE (UNIQUE )?INDEX \[(\w+)\] ON \[(\w+)\] \((.*?)\) WHERE (.*);")
 # The grammar of an index filter on SQL Server: no OR, no NOT, no function.
-TERM = r"\[\w+\] (?:= '\w*'|= \d|< \d+\.\d+|IN \('\w*'(?:, '\w*')*\)|IS NULL|IS NOT NULL)"
+TERM = r"\[\w+\] (?:= '\w*'|= \d|> ''|< \d+\.\d+|IN \('\w*'(?:, '\w*')*\)|IS NULL|IS NOT NULL)"
 CONDITION = re.compile(rf"\(?{TERM}(?: AND {TERM})*\)?")
 # The maximum size of an index key in bytes.
 LONGEST_KEY = 1700
@@ -27,7 +29,7 @@ def our_models():
 
 
 def of(migrations):
-    return [statement for statements in migrations.values() for statement in statements]
+    return [statement for name, statements in migrations.items() if name != "asked" for statement in statements]
 
 
 def columns_of(table, migrations):
@@ -41,6 +43,30 @@ def columns_of(table, migrations):
 def size(kind):
     length = re.fullmatch(r"nvarchar\((\d+)\)", kind)
     return 2 * int(length.group(1)) if length else BYTES.get(kind, LONGEST_KEY + 1)
+
+
+def test_a_parser_of_its_own_understands_every_statement_and_none_breaks_a_rule(migrations):
+    assert {sql: found for sql in of(migrations) if (found := broken(sql))} == {}
+
+
+def test_what_django_asks_of_the_schema_works_where_case_counts(migrations):
+    asked = {re.sub(r"\?", "%s", sql) for sql in migrations["asked"]}
+
+    assert any("INFORMATION_SCHEMA" in sql for sql in asked)
+    assert {sql: found for sql in asked if (found := broken(sql))} == {}
+
+
+def test_changes_of_columns_are_among_the_statements(migrations):
+    assert len([sql for sql in of(migrations) if " ALTER COLUMN " in sql]) > 10
+
+
+def test_no_table_refuses_a_text_or_a_number_as_json(migrations):
+    assert [sql for sql in of(migrations) if "ISJSON" in sql] == []
+
+
+def test_every_text_has_the_collation_of_the_database(migrations):
+    """`migrate` has looked at that one."""
+    assert [sql for sql in of(migrations) if "COLLATE" in sql] == []
 
 
 @pytest.mark.parametrize(
