@@ -4,8 +4,10 @@ from django.apps import AppConfig
 from django.conf import settings
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.signals import connection_created
+from django.db.models.signals import pre_migrate
 
 from work.processes import supervise
+from work.sqlserver import needs
 
 
 class WorkConfig(AppConfig):
@@ -13,6 +15,7 @@ class WorkConfig(AppConfig):
 
     def ready(self) -> None:
         connection_created.connect(read_committed)
+        pre_migrate.connect(needs.refuse_without, sender=self)
         supervise.policy = settings.ADE_SANDBOX  # type: ignore[assignment]  # the settings allow only these values
 
 

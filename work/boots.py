@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 import structlog
 from django.conf import settings
-from django.db import DatabaseError, transaction
+from django.db import Error, transaction
 from django.db.models import QuerySet
 
 from work import clock, lifecycle, pruning, recovery
@@ -88,7 +88,7 @@ def record_contention(row: Worker, message: str) -> None:
 def sign_off(row: Worker) -> None:
     try:
         lifecycle.record(WORKER_STATES, row.pk, "WORKER_STOPPED", actor=row.owner, stopped_at=clock.now(), doing=[])
-    except DatabaseError as error:
+    except Error as error:
         # Nothing is lost: later boots find out by its pid that this boot has ended.
         log.warning("worker.cannot_sign_off", error=str(error).strip())
 

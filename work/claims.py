@@ -28,6 +28,13 @@ class Interrupted(Exception):
         self.reason = reason
 
 
+class ResultRefused(Exception):
+    """The database refuses to store the result of the work, and would refuse it again."""
+
+    def __init__(self, error: BaseException) -> None:
+        super().__init__(f"The database refused the result: {' '.join(str(error).split())}")
+
+
 @dataclass(frozen=True, slots=True)
 class LeaseHolder:
     """The values that a row must still have for a write by the claim's holder to succeed."""

@@ -24,6 +24,8 @@ KINDS = ("run", "build", "job", "stage", "job_run", "delivery")
 OTHER_POINTS = (
     "run.create.counted",
     "run.created",
+    "run.document_followed",
+    "run.refused",
     "slot.decided",
     "slot.inserted",
     "cancel.read",

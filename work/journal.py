@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import structlog
-from django.db import DatabaseError, connection
+from django.db import Error, connection
 
 from work import clock, lifecycle, outages
 from work.changes import INFO, EventDraft
@@ -65,7 +65,7 @@ class Journal:
         try:
             lifecycle.record_process(self._claim, self._process)
             self._process = None
-        except DatabaseError as error:
+        except Error as error:
             self._record_process_at = time.monotonic() + DUE_SECONDS
             if not outages.is_outage(error):
                 log.warning("journal.cannot_record", claim=str(self._claim), error=str(error).strip())
@@ -84,14 +84,14 @@ class Journal:
             return
         try:
             self.write()
-        except DatabaseError as error:
+        except Error as error:
             if not outages.is_outage(error):
                 log.warning("journal.cannot_write", claim=str(self._claim), error=str(error).strip())
             connection.close()
             self._due_at = self._away_until = time.monotonic() + DUE_SECONDS
 
     def write(self) -> None:
-        """Write all waiting events. On a DatabaseError keep them all and raise it."""
+        """Write all waiting events. On an error of the database keep them all and raise it."""
         if entries := self._pending_events():
             lifecycle.record_many(self._claim, entries)
         self._waiting, self._dropped, self._due_at = [], 0, float("inf")

@@ -367,7 +367,8 @@ def _write(change: Change) -> bool:
 
 
 def _writer() -> Writer:
-    return returning if connection.vendor in returning.FAST_VENDORS else portable
+    is_fast = connection.vendor in returning.FAST_VENDORS and not settings.ADE_PORTABLE_SQL
+    return returning if is_fast else portable
 
 
 def _own_end(claim: Claim) -> str | None:

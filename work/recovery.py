@@ -17,6 +17,7 @@ from work.changes import WARNING
 from work.claims import Claim, LeaseHolder
 from work.models import Worker
 from work.processes.identity import ProcessId, end_recorded
+from work.sql.contention import be_impatient
 from work.state_machine import StateMachine
 
 if TYPE_CHECKING:
@@ -158,6 +159,9 @@ def _rescue_one(kind: "WorkType", claim: LostClaim) -> bool:
         # process does not. A worker that gives work back has already ended its child and waited for it.
         grace = 0.0 if claim.rule == STOPPED else GRACE_SECONDS
         outcome = end_recorded(ProcessId.from_json(claim.process), grace)
+    if connection.vendor == "microsoft":
+        # There it holds for the whole connection, which needs no more patience for anything else.
+        be_impatient(STATEMENT_TIMEOUT_MS)
     with transaction.atomic():
         if connection.vendor == "postgresql":
             with connection.cursor() as cursor:

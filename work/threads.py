@@ -5,7 +5,7 @@ from threading import Thread
 
 import structlog
 from django.conf import settings
-from django.db import DatabaseError, connection
+from django.db import Error, connection
 
 from work import outages
 
@@ -31,7 +31,7 @@ class SteadyThread(Thread):
             except (Exception, SystemExit) as error:
                 if outages.is_outage(error):
                     pass
-                elif isinstance(error, DatabaseError):
+                elif isinstance(error, Error):
                     log.warning("worker.database_refused", thread=self.name, error=str(error).strip())
                 else:
                     log.exception("worker.thread_failed", thread=self.name)

@@ -6,7 +6,7 @@ from threading import Event as Flag
 
 from django.db import connection
 
-from work.sql import returning
+from work.sql import bell
 from work.threads import SteadyThread
 
 # SQLite has no notifications, but it has a number that changes with every commit and takes microseconds to read.
@@ -17,7 +17,7 @@ LISTEN_SECONDS = 0.5
 
 def ring(topic: str) -> None:
     """Notify workers. Inside a transaction, they are notified when it commits."""
-    returning.ring(topic)
+    bell.ring(topic)
 
 
 class Listener(SteadyThread):
@@ -39,7 +39,7 @@ class Listener(SteadyThread):
         connection.ensure_connection()
         raw = connection.connection
         with connection.cursor() as cursor:
-            cursor.execute(f"LISTEN {returning.CHANNEL}")
+            cursor.execute(f"LISTEN {bell.CHANNEL}")
         # Notifications from before LISTEN are lost, so look at everything once.
         self.on_wakeup("")
         while not self.stopping.is_set():

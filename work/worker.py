@@ -11,7 +11,7 @@ from threading import Thread
 
 import structlog
 from django.conf import settings
-from django.db import DatabaseError, connection
+from django.db import Error, connection
 
 from work import boots, draining, recovery, wakeups
 from work.claims import Holdings
@@ -123,7 +123,7 @@ class Worker:
         log.warning("worker.contention", kind=kind.name, error=message)
         try:
             boots.record_contention(self.row, message)
-        except DatabaseError as error:
+        except Error as error:
             log.warning("worker.contention_not_recorded", error=str(error).strip())
 
     def _drain(self) -> int:
@@ -174,7 +174,7 @@ class Worker:
             try:
                 if not recovery.release(kind, claim, self.owner) and recovery.is_held(kind, claim):
                     left.append(str(claim))
-            except DatabaseError as error:
+            except Error as error:
                 log.warning("worker.cannot_give_back", claim=str(claim), error=str(error).strip())
                 left.append(str(claim))
         return left

@@ -8,10 +8,10 @@ from threading import Event as Flag
 
 import structlog
 from django.conf import settings
-from django.db import DatabaseError, connection
+from django.db import DataError, Error, IntegrityError, connection
 
 from work import claims, outages, recovery
-from work.claims import Claim, Holdings, Interrupted
+from work.claims import Claim, Holdings, Interrupted, ResultRefused
 from work.sql.contention import Contended
 from work.threads import FIRST_PAUSE_SECONDS, SteadyThread
 from work.work_types import WorkType
@@ -104,7 +104,10 @@ class WorkerThread(SteadyThread):
         return partial(handler.succeed, claim, result)
 
     def _end(self, claim: Claim, record: Callable[[], object]) -> None:
-        """Record how the work ended. Retry on database errors until the claim runs out, then leave it to recovery."""
+        """Record how the work ended. If the database refuses the result, record that as a failure. Retry on other
+        database errors until the claim runs out, then leave it to recovery.
+        """
+        is_refused = False
         pause = FIRST_PAUSE_SECONDS
         # Fix the time limit now. If the database answers but refuses to write this row, the lease thread keeps renewing
         # the lease, and the retries would never end.
@@ -113,7 +116,12 @@ class WorkerThread(SteadyThread):
             try:
                 record()
                 return
-            except DatabaseError as error:
+            except (IntegrityError, DataError) as error:
+                log.warning("slot.result_refused", slot=self.name, claim=str(claim), error=str(error).strip())
+                if is_refused:
+                    return
+                is_refused, record = True, partial(self.handler.fail, claim, ResultRefused(error))
+            except Error as error:
                 if not outages.is_outage(error) or pause == FIRST_PAUSE_SECONDS:
                     log.warning("slot.cannot_end", slot=self.name, claim=str(claim), error=str(error).strip())
                 connection.close()

@@ -6,14 +6,14 @@ from django.db import IntegrityError, OperationalError, transaction
 from tests.factories import ErrandFactory, columns_of, told
 from tests.testwork import lifecycle as errands
 from tests.testwork.models import Errand
+from tests.writers import WRITERS
 from work import lifecycle
-from work.sql import portable, returning
 from work.sql.contention import Contended
 
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture(params=[returning, portable], ids=["fast", "portable"])
+@pytest.fixture(params=WRITERS)
 def writer(request, monkeypatch):
     monkeypatch.setattr(lifecycle, "_writer", lambda: request.param)
     return request.param

@@ -4,9 +4,9 @@ from django.db import IntegrityError, transaction
 from tests.factories import DocumentFactory, columns_of, events_of, told
 from tests.testwork.lifecycle import ERRAND
 from tests.testwork.models import Errand
+from tests.writers import WRITERS
 from work import clock, lifecycle
 from work.models import Event
-from work.sql import portable, returning
 
 # Strings that careless SQL or JSON code would misinterpret.
 TRICKY = [
@@ -29,7 +29,7 @@ TRICKY = [
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture(params=[returning, portable], ids=["fast", "portable"], autouse=True)
+@pytest.fixture(params=WRITERS, autouse=True)
 def writer(request, monkeypatch):
     monkeypatch.setattr(lifecycle, "_writer", lambda: request.param)
 

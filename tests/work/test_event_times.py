@@ -21,10 +21,10 @@ from tests.factories import (
 )
 from tests.testwork import lifecycle as errands
 from tests.work.test_state_machine import FACTORIES, cases, make
+from tests.writers import WRITERS
 from work import boots, clock, lifecycle, recovery
 from work.changes import EventDraft
 from work.models import Work
-from work.sql import portable, returning
 from work.work_types import all_work_types
 
 pytestmark = pytest.mark.django_db
@@ -32,7 +32,7 @@ pytestmark = pytest.mark.django_db
 MINUTE = timedelta(minutes=1)
 
 
-@pytest.fixture(params=[returning, portable], ids=["fast", "portable"], autouse=True)
+@pytest.fixture(params=WRITERS, autouse=True)
 def writer(request, monkeypatch):
     monkeypatch.setattr(lifecycle, "_writer", lambda: request.param)
 

@@ -2,15 +2,15 @@ import pytest
 
 from tests.factories import ErrandFactory, and_told, claim_of, columns_of, events_of, holder_for, told
 from tests.testwork import lifecycle as errands
+from tests.writers import WRITERS
 from work import clock, lifecycle
 from work.changes import WARNING, EventDraft
 from work.models import Event
-from work.sql import portable, returning
 
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture(params=[returning, portable], ids=["fast", "portable"])
+@pytest.fixture(params=WRITERS)
 def writer(request, monkeypatch):
     monkeypatch.setattr(lifecycle, "_writer", lambda: request.param)
 

@@ -5,6 +5,7 @@ from django.conf import settings
 
 from tests import factories
 from tests.factories import MOVES, columns_of, events_of, holder_for, must_say, verbs_between, write
+from tests.writers import WRITERS
 from work import clock, lifecycle
 from work.changes import INFO, WARNING
 from work.claims import LeaseHolder
@@ -28,7 +29,7 @@ def cases(*, legal):
     return [pytest.param(*case, id=f"{case[0].kind}-{case[1]}-from-{case[2]}") for case in chosen]
 
 
-@pytest.fixture(params=[returning, portable], ids=["fast", "portable"])
+@pytest.fixture(params=WRITERS)
 def writer(request, monkeypatch, db):
     monkeypatch.setattr(lifecycle, "_writer", lambda: request.param)
 
@@ -158,6 +159,7 @@ def test_a_move_and_its_event_are_both_written_or_neither(writer, monkeypatch):
     assert columns_of(row) == before
 
 
+@pytest.mark.only_on(*returning.FAST_VENDORS)
 @pytest.mark.parametrize("states", TABLES, ids=lambda states: states.kind)
 def test_both_writers_write_the_same(states, db, monkeypatch):
     moment = clock.now()

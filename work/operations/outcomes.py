@@ -21,10 +21,19 @@ class Outcome(StrEnum):
     RENAMED = "renamed"
     REVOKED = "revoked"
     PINGED = "was sent a ping"
+    DISMISSED = "dismissed"
+    WAS_DISMISSED = "was dismissed already"
+    SWITCHED_OFF = "switched off"
+    SWITCHED_ON = "switched on"
+    IS_OFF = "is switched off"
+    IS_ON = "is switched on"
+    APPLIED = "is being applied"
+    FORGOTTEN = "is being forgotten"
     ENDED = "had finished already"
     NOT_ENDED = "has not failed"
     UNDER_WAY = "is under way"
     PURGED = "was purged"
+    NOT_PROCESSED = "document could not be processed"
     WAS_PAUSED = "was paused already"
     NOT_PAUSED = "is not paused"
     DRAINING = "asked to drain"
@@ -44,7 +53,8 @@ DONE = frozenset(
     {
         *(Outcome.CANCELLED, Outcome.ASKED, Outcome.MADE),
         *(Outcome.PAUSED, Outcome.RESUMED, Outcome.DUE, Outcome.REMOVED, Outcome.RENAMED),
-        *(Outcome.REVOKED, Outcome.PINGED, Outcome.DRAINING),
+        *(Outcome.REVOKED, Outcome.PINGED, Outcome.DRAINING, Outcome.DISMISSED),
+        *(Outcome.SWITCHED_OFF, Outcome.SWITCHED_ON, Outcome.APPLIED, Outcome.FORGOTTEN),
     }
 )
 # Meanings for docs/reference/commands.md. Commands never return the outcomes that are missing here.
@@ -57,10 +67,19 @@ MEANINGS = {
     Outcome.REMOVED: "only its history stays",
     Outcome.RENAMED: "it has the new name",
     Outcome.REVOKED: "the token is refused from the next request on",
+    Outcome.DISMISSED: "the problem stays dismissed when the document is processed again",
+    Outcome.WAS_DISMISSED: "unchanged",
+    Outcome.SWITCHED_OFF: "it is not used any more, and its values are removed from all documents",
+    Outcome.SWITCHED_ON: "new documents use it again; apply it for those that are there already",
+    Outcome.IS_OFF: "unchanged",
+    Outcome.IS_ON: "unchanged",
+    Outcome.APPLIED: "the documents that are there already are updated in batches",
+    Outcome.FORGOTTEN: "what is known about it is deleted, and its values are removed from all documents",
     Outcome.ENDED: "too late: unchanged",
     Outcome.NOT_ENDED: "only failed or cancelled builds can be built again",
     Outcome.UNDER_WAY: "it is being processed; try again when that has ended",
     Outcome.PURGED: "the retention of the workspace deleted the content",
+    Outcome.NOT_PROCESSED: "the document could not be processed; process it again first",
     Outcome.WAS_PAUSED: "unchanged",
     Outcome.NOT_PAUSED: "unchanged",
     Outcome.DRAINING: "the worker claims nothing more, finishes its work and stops",
@@ -84,10 +103,19 @@ _CLAUSES = {
     Outcome.RENAMED: ("renamed {n} {one}", "renamed {n} {many}"),
     Outcome.REVOKED: ("revoked {n} {one}", "revoked {n} {many}"),
     Outcome.PINGED: ("sent a ping to {n} {one}", "sent a ping to {n} {many}"),
+    Outcome.DISMISSED: ("dismissed {n} {one}", "dismissed {n} {many}"),
+    Outcome.WAS_DISMISSED: ("{n} that was already dismissed", "{n} that were already dismissed"),
+    Outcome.SWITCHED_OFF: ("switched off {n} {one}", "switched off {n} {many}"),
+    Outcome.SWITCHED_ON: ("switched on {n} {one}", "switched on {n} {many}"),
+    Outcome.IS_OFF: ("{n} that is switched off", "{n} that are switched off"),
+    Outcome.IS_ON: ("{n} that is switched on", "{n} that are switched on"),
+    Outcome.APPLIED: ("began to apply {n} {one}", "began to apply {n} {many}"),
+    Outcome.FORGOTTEN: ("began to forget {n} {one}", "began to forget {n} {many}"),
     Outcome.ENDED: ("{n} that had already finished", "{n} that had already finished"),
     Outcome.NOT_ENDED: ("{n} that has neither failed nor been cancelled",) * 2,
     Outcome.UNDER_WAY: ("{n} that is in progress", "{n} that are in progress"),
     Outcome.PURGED: ("{n} whose document was purged",) * 2,
+    Outcome.NOT_PROCESSED: ("{n} whose document could not be processed",) * 2,
     Outcome.WAS_PAUSED: ("{n} that was already paused", "{n} that were already paused"),
     Outcome.NOT_PAUSED: ("{n} that is not paused", "{n} that are not paused"),
     Outcome.DRAINING: ("asked {n} {one} to drain", "asked {n} {many} to drain"),
@@ -114,10 +142,22 @@ _AHEAD = {
     Outcome.RENAMED: ("will be renamed",) * 2,
     Outcome.REVOKED: ("will be revoked",) * 2,
     Outcome.PINGED: ("will be sent a ping",) * 2,
+    Outcome.DISMISSED: ("will be dismissed",) * 2,
+    Outcome.WAS_DISMISSED: ("is already dismissed", "are already dismissed"),
+    Outcome.SWITCHED_OFF: ("will be switched off",) * 2,
+    Outcome.SWITCHED_ON: ("will be switched on",) * 2,
+    Outcome.IS_OFF: ("is switched off", "are switched off"),
+    Outcome.IS_ON: ("is switched on", "are switched on"),
+    Outcome.APPLIED: ("will be applied",) * 2,
+    Outcome.FORGOTTEN: ("will be forgotten",) * 2,
     Outcome.ENDED: ("has already finished", "have already finished"),
     Outcome.NOT_ENDED: ("has neither failed nor been cancelled", "have neither failed nor been cancelled"),
     Outcome.UNDER_WAY: ("is in progress", "are in progress"),
     Outcome.PURGED: ("belongs to a purged document", "belong to purged documents"),
+    Outcome.NOT_PROCESSED: (
+        "belongs to a document that could not be processed",
+        "belong to documents that could not be processed",
+    ),
     Outcome.WAS_PAUSED: ("is already paused", "are already paused"),
     Outcome.NOT_PAUSED: ("is not paused", "are not paused"),
     Outcome.DRAINING: ("will be asked to drain",) * 2,

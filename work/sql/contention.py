@@ -5,14 +5,16 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
-from django.db import DatabaseError, OperationalError, connection
+from django.db import Error, OperationalError, connection
+
+from work.sqlserver import errors as sqlserver
 
 # Serialization failure and deadlock: the database aborted this transaction in favour of another one, which is done now.
-_GIVEN_UP = frozenset({"40001", "40P01"})
+_GIVEN_UP = frozenset({"40001", "40P01", sqlserver.DEADLOCK, sqlserver.CONFLICT})
 # Lock timeout: the row will probably still be locked at the next try.
-_LOCKED = frozenset({"55P03"})
-# Parts of the messages of SQLite, and of SQL Server for a deadlock.
-_PHRASES = ("database is locked", "database table is locked", "deadlock victim")
+_LOCKED = frozenset({"55P03", sqlserver.LOCKED})
+# Parts of SQLite's messages.
+_PHRASES = ("database is locked", "database table is locked")
 # Enough for a deadlock or two. If a write still fails, there is a real problem, and its error is raised.
 _TRIES = 5
 
@@ -27,10 +29,9 @@ class Contended(Exception):
 
 
 def is_contention(error: BaseException) -> bool:
-    if not isinstance(error, DatabaseError):
+    if not isinstance(error, Error):
         return False
-    cause = error.__cause__
-    return getattr(cause, "sqlstate", None) in _GIVEN_UP | _LOCKED or any(p in str(error) for p in _PHRASES)
+    return _code(error) in _GIVEN_UP | _LOCKED or any(phrase in str(error) for phrase in _PHRASES)
 
 
 def patiently(write: Callable[[], T]) -> T:
@@ -41,15 +42,23 @@ def patiently(write: Callable[[], T]) -> T:
         try:
             return write()
         except OperationalError as error:
-            is_locked = getattr(error.__cause__, "sqlstate", None) in _LOCKED
-            if connection.in_atomic_block or attempt == _TRIES or is_locked or not is_contention(error):
+            is_over = attempt == _TRIES or _code(error) in _LOCKED or not is_contention(error)
+            if connection.in_atomic_block or is_over:
                 raise
         time.sleep(random.uniform(0, 0.02 * 2**attempt))  # noqa: S311  # jitter
     raise AssertionError("unreachable")
 
 
-def be_impatient() -> None:
-    """Make this thread's connection wait for a locked row no longer than LOCK_TIMEOUT_MS."""
+def be_impatient(milliseconds: int = LOCK_TIMEOUT_MS) -> None:
+    """Limit how long this thread's connection waits for a locked row."""
     if connection.vendor == "postgresql":
         with connection.cursor() as cursor:
-            cursor.execute("SELECT set_config('lock_timeout', %s, false)", [str(LOCK_TIMEOUT_MS)])
+            cursor.execute("SELECT set_config('lock_timeout', %s, false)", [str(milliseconds)])
+    if connection.vendor == "microsoft":
+        with connection.cursor() as cursor:
+            cursor.execute(f"SET LOCK_TIMEOUT {milliseconds}")
+
+
+def _code(error: BaseException) -> str | int | None:
+    """Return the SQL state of an error of PostgreSQL, or the number of an error of SQL Server."""
+    return getattr(error.__cause__, "sqlstate", None) or sqlserver.number_of(error)

@@ -1,8 +1,11 @@
-"""Performs the writes of the lifecycle with the ORM, for any database. Only `work/lifecycle.py` calls this module."""
+"""Performs the writes of the lifecycle with the ORM, for any database: on SQL Server, with ADE_PORTABLE_SQL, and for
+conditions that need the ORM. Only `work/lifecycle.py` calls this module.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from functools import cache
 from typing import Any
 
 from django.db import connection, models, transaction
@@ -12,7 +15,7 @@ from django.db.models.functions import Coalesce, Greatest
 from work import clock
 from work.changes import Change, Claimable, EventDraft, Pruning, in_order
 from work.models import Event, Subject
-from work.sql import guards
+from work.sql import bell, compiled, guards
 
 
 def change_one(change: Change) -> Sequence[Any] | None:
@@ -46,10 +49,11 @@ def claim_first(change: Change, claimable: Claimable, columns: tuple[str, ...]) 
     """Change the first row of `claimable`. Return the same values as `change_one`, followed by `columns`."""
     with transaction.atomic():
         change = _when_locked(change)
-        id = _locked(claimable(change.event.at)).values_list("pk", flat=True).first()
-        if id is None or not update(change.model, {**change.guards, "id": id}, **_sets(change)):
-            return None
-        return _insert_event(change, id, columns)
+        # Not with the parameters of the ORM: SQL Server uses an index with a condition only for a literal.
+        for (id,) in compiled.rows(_first(claimable), change.event.at):
+            if update(change.model, {**change.guards, "id": id}, **_sets(change)):
+                return _insert_event(change, id, columns)
+    return None
 
 
 def create(
@@ -70,6 +74,7 @@ def create(
             ids.append(row.pk)
         token = values.get("claim_token", 0)
         Event.objects.bulk_create(event_row(subject_kind, id, 1, token, event) for id in ids)
+        bell.ring(topic)
     return ids
 
 
@@ -123,6 +128,12 @@ def _when_locked(change: Change) -> Change:
     comes after the one that had it, so its times must be later too.
     """
     return change.at(clock.now()) if connection.vendor == "sqlite" else change
+
+
+@cache
+def _first(claimable: Claimable) -> Claimable:
+    # Cached because the function is the key of the compiled SQL: it must be the same object for each queryset.
+    return lambda now: _locked(claimable(now)).values("pk")[:1]
 
 
 def _locked(queryset: "models.QuerySet[Any]") -> "models.QuerySet[Any]":

@@ -1,8 +1,8 @@
-"""Performs the writes of the lifecycle in SQL, for databases with RETURNING. Only `work/lifecycle.py` calls it, and
-for wake-ups `work/wakeups.py`.
+"""Performs the writes of the lifecycle in SQL, for databases with RETURNING. Only `work/lifecycle.py` calls it.
 
 On PostgreSQL a change and its event are one statement, and so one round trip. On SQLite they are two statements in an
-immediate transaction. For other databases the lifecycle uses `work/sql/portable.py`, which has the same effect.
+immediate transaction. docs/kernel-sql.txt has the finished statements. For other databases, and with ADE_PORTABLE_SQL,
+the lifecycle uses `work/sql/portable.py`, which has the same effect.
 """
 
 import json
@@ -17,10 +17,10 @@ from work import clock
 from work.changes import Change, Claimable, EventDraft, in_order
 from work.models import Subject, Work
 from work.sql import compiled, statements
+from work.sql.bell import CHANNEL
 from work.sql.statements import Row, adapt, literal
 
 FAST_VENDORS = frozenset({"postgresql", "sqlite"})
-CHANNEL = "ade_work"
 # Further columns that the INSERT of the events needs.
 _TIMES = "last_event_at, previous_event_at"
 _COMPARISONS = {"": "=", "lte": "<=", "lt": "<", "gte": ">=", "gt": ">"}
@@ -100,11 +100,6 @@ def create(
         ids = sorted(row[0] for row in statements.rows(statement.sql, params))
         statements.run(statement.event_sql, [*_event_params(event), json.dumps(ids)])
     return ids
-
-
-def ring(topic: str) -> None:
-    if connection.vendor == "postgresql":
-        statements.run("SELECT pg_notify(%s, %s)", [CHANNEL, topic])
 
 
 def _write(change: Change, claimable: Claimable | None = None, columns: tuple[str, ...] = ()) -> Row | None:

@@ -115,4 +115,6 @@ def literal(value: Any) -> str:
         return str(value) if connection.vendor == "postgresql" else str(int(value))
     if isinstance(value, int):
         return str(value)
-    return "'" + str(value).replace("'", "''").replace("%", "%%") + "'"
+    quoted = "'" + str(value).replace("'", "''").replace("%", "%%") + "'"
+    # Without the N, SQL Server would reduce the text to the characters of its code page.
+    return quoted if connection.vendor != "microsoft" or quoted.isascii() else f"N{quoted}"
