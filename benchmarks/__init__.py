@@ -1,0 +1,1 @@
+import config  # noqa: F401  # programs can be imported from here on

@@ -18,7 +18,21 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from benchmarks import api, console, databases, engines, feeds, goals, live, reading, report, search, streams
+from benchmarks import (
+    api,
+    console,
+    databases,
+    engines,
+    feeds,
+    goals,
+    live,
+    reading,
+    report,
+    search,
+    streams,
+    tables,
+    understanding,
+)
 from benchmarks.actors import Actor, WorkerProcess, tail
 from benchmarks.databases import World
 from tools.with_postgres import SIGNALS, leave
@@ -27,6 +41,8 @@ PARTS = ("drain", "history", "busy", "unready", "open", "submit", "pickup", "wor
 # Each module is one part of the benchmark, with a class `Sizes` and a class `Bench`. The parts are measured in this
 # order.
 MODULES: tuple[Any, ...] = (search, reading, feeds, api, streams, console, live)
+# These parts measure how well the documents of a folder are understood.
+OF_DATA = (understanding.PART, tables.PART)
 # For each of these parts, the state in which it needs a database, in addition to the plain one.
 STATES = {"history": "history", "busy": "busy", "unready": "unready", "open": "open"}
 DRAINS = ("drain", *STATES)
@@ -240,12 +256,23 @@ def main(arguments: list[str] | None = None) -> int:
         "--quick", action="store_true", help="smaller sizes, for a first look and not for a measurement"
     )
     parser.add_argument("--tiny", action="store_true", help="smallest sizes, only to see whether it works")
-    choices = (*PARTS, *(module.PART for module in MODULES), "engines", *engines.PARTS)
+    choices = (*PARTS, *(module.PART for module in MODULES), "engines", *engines.PARTS, *OF_DATA)
     parser.add_argument("--only", action="append", choices=choices, help="part to run (default: all); may be repeated")
     parser.add_argument("--database", choices=("postgres", "sqlite"), help="database to use (default: both)")
     parser.add_argument("--rounds", type=int)
     parser.add_argument("--json", type=Path, metavar="FILE", help="file to write all results to")
+    data_help = f"folder of documents with their truth, for the parts {' and '.join(OF_DATA)}"
+    parser.add_argument("--data", type=Path, metavar="FOLDER", help=data_help)
     options = parser.parse_args(arguments)
+    of_data = [part for part in OF_DATA if part in (options.only or ())]
+    if of_data and not options.data:
+        parser.error(f"the part {of_data[0]} needs a folder: --data FOLDER")
+    if understanding.PART in of_data:
+        figures = understanding.run(options.data, understanding.WAYS, print, with_mistakes=False)
+        if set(options.only or ()) == {understanding.PART}:
+            if options.json:
+                options.json.write_text(json.dumps(figures, indent=1))
+            return 0
     size = "TINY" if options.tiny else "QUICK" if options.quick else "FULL"
     sizes: Sizes = globals()[size]
     of_engines: engines.Sizes = getattr(engines, size)
@@ -262,6 +289,10 @@ def main(arguments: list[str] | None = None) -> int:
         # Turn signals into an exception, so that all context managers stop their child processes.
         signal.signal(number, leave)
     began = time.monotonic()
+    if tables.PART in of_data:
+        tables.measure(options.data, bench.samples, _say)
+    # The parts that measure data need no database.
+    wanted = wanted if only - {*OF_DATA} else []
     with tempfile.TemporaryDirectory(prefix="ade-bench-") as scratch:
         os.chmod(scratch, 0o755)  # noqa: S103  # as root, the database server runs as another user
         with databases.servers(wanted, Path(scratch)) as servers:
@@ -271,7 +302,7 @@ def main(arguments: list[str] | None = None) -> int:
                 if module.PART in only:
                     module.Bench(of_modules[module.PART], bench.samples, _say).run(servers, Path(scratch))
             engine_bench.run(servers, Path(scratch))
-    found = report.lines([*goals.GOALS, *goals.ON_SQLITE_ALONE], bench.samples)
+    found = report.lines([*goals.GOALS, *goals.ON_SQLITE_ALONE, *goals.ON_DATA], bench.samples)
     print(report.table(found))
     print(f"\n{_machine()}; {time.monotonic() - began:.0f} s, {sizes if bench.parts else of_engines}")
     if engine_bench.sandbox:

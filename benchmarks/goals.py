@@ -269,3 +269,13 @@ GOALS = [
 ]
 # These goals are measured on SQLite only if PostgreSQL is not measured.
 ON_SQLITE_ALONE = [*start_goals_of("sqlite"), *keeping_goals_of("sqlite")]
+# These goals are measured only if there are documents with their truth.
+ON_DATA = [
+    Goal("ah", "tables: F1 of adjacency relations", "tables.f1", None, at_least=0.8),
+    Goal("", "tables: precision", "tables.precision", None),
+    Goal("", "tables: recall", "tables.recall", None),
+    Goal("", "tables: F1 of all documents together", "tables.f1.pooled", None),
+    Goal("", "tables: ms of a page, median", "tables.page", None),
+    Goal("", "tables: ms of a page, p99", "tables.page.p99", None),
+    Goal("", "tables: MB of the process", "tables.peak", None),
+]

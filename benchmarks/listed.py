@@ -100,13 +100,7 @@ def _place(workspace: Workspace) -> dict[str, Any]:
 def _workspace(number: int) -> Workspace:
     workspace = create_workspace(f"listed {number}")
     Document.objects.bulk_create(
-        Document(
-            workspace=workspace,
-            name=f"{n}.txt",
-            content_type="text/plain",
-            size_bytes=n,
-            sha256=f"{number:04x}{n:060x}",
-        )
+        Document(workspace=workspace, name=f"{n}.txt", sha256=f"{number:04x}{n:060x}", **rows.PROCESSED)
         for n in range(DOCUMENTS)
     )
     for n in range(CONFIGURATIONS):

@@ -6,7 +6,7 @@ from django.contrib.auth import get_user_model
 from django.core.management import call_command
 
 from api import tokens
-from benchmarks import listed
+from benchmarks import listed, rows
 from builds import lifecycle as builds
 from builds.models import Configuration
 from documents.lifecycle import add_member, create_workspace
@@ -27,8 +27,7 @@ def prepare(streams: int) -> dict[str, object]:
     workspace = create_workspace("streams")
     person = get_user_model().objects.create_user("streams")
     add_member(workspace, person.pk, Membership.Role.OPERATOR)
-    values = {"name": "a.txt", "content_type": "text/plain", "size_bytes": 1, "sha256": "0" * 64}
-    document = Document.objects.create(workspace=workspace, **values)
+    document = Document.objects.create(workspace=workspace, name="a.txt", sha256="0" * 64, **rows.PROCESSED)
     configuration = Configuration.objects.create(workspace=workspace, name="streams", files={"main.py": "#"})
     submit_many(configuration, [document] * RUNS, actor="benchmark")
     shown = [
@@ -57,7 +56,7 @@ def prepare_looks(number: int) -> dict[str, object]:
     workspace = create_workspace("looks")
     person = get_user_model().objects.create_user("looks")
     add_member(workspace, person.pk, Membership.Role.OPERATOR)
-    values = {"content_type": "text/plain", "size_bytes": 1, "sha256": "0" * 64}
+    values = {"sha256": "0" * 64, **rows.PROCESSED}
     documents = [Document.objects.create(workspace=workspace, name=f"{n}.txt", **values) for n in range(number)]
     configuration = Configuration.objects.create(workspace=workspace, name="looks", files={"main.py": "#"})
     builds.get_or_create_build(configuration, actor=ACTOR)

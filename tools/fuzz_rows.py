@@ -11,7 +11,9 @@ from django.core.files.storage import default_storage
 
 from api import tokens
 from builds import lifecycle as builds
+from builds.models import Configuration
 from config import demo
+from documents.models import Document
 from feeds.models import Brief
 from runs import lifecycle as runs
 from webhooks import hooks
@@ -61,6 +63,9 @@ def finish_run() -> None:
     assert build
     assert builds.succeed(build)
     runs.apply_build_results(ACTOR)
+    # The demo's documents are not processed here, so only a run that does not wait for that can start.
+    configuration, document = Configuration.objects.get(pk=build.values["configuration_id"]), Document.objects.all()[0]
+    runs.submit(configuration, document, actor=ACTOR, wait_for_processing=False)
     run = runs.claim_next_run(ACTOR)
     assert run
     body = b'{"total": 42}'

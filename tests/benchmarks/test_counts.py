@@ -66,7 +66,7 @@ def configuration(workspace):
 
 @pytest.fixture
 def documents(workspace):
-    return DocumentFactory.create_batch(110, workspace=workspace)
+    return DocumentFactory.create_batch(110, workspace=workspace, status="processed")
 
 
 def test_a_run(compare, configuration, documents):
