@@ -16,7 +16,7 @@ NOT_INSTALLED = \
   "No space left: make room. Then run make again; what is there already is kept."
 
 .DEFAULT_GOAL := help
-.PHONY: help setup up test test-sqlite test-postgres test-newest long soak check format lint types size requirements client docs fuzz screenshots counts bench
+.PHONY: help setup up test test-sqlite test-postgres test-newest test-sqlserver long soak check format lint types size requirements client docs fuzz screenshots counts samples bench
 
 help:
 	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/\1|\2/p' Makefile | while IFS='|' read -r name text; do printf '  make %-14s %s\n' "$$name" "$$text"; done
@@ -37,6 +37,11 @@ test-sqlite: setup ## run the quick tests on SQLite (ARGS="tests/runs -k cancel"
 
 test-postgres: setup ## run the quick tests on a PostgreSQL of their own
 	$(ON_POSTGRES) $(PYTEST) $(ARGS)
+
+test-sqlserver: setup ## run the quick tests on a server that you have (URL="mssql://USER:PASSWORD@HOST:PORT/NAME")
+	@test -n "$(URL)" || { echo 'test-sqlserver: name a server, as in URL="mssql://USER:PASSWORD@HOST:PORT/NAME"' >&2; exit 2; }
+	$(BIN)/uv pip install -q --python $(BIN)/python --require-hashes -r requirements/mssql.txt
+	DATABASE_URL="$(URL)" $(PYTEST) $(ARGS)
 
 # Django 6 needs Python 3.12. NEWEST_PYTHON names the interpreter; otherwise PATH and the versions of pyenv are searched.
 NEWEST_PYTHON ?= $(lastword $(sort $(wildcard $(HOME)/.pyenv/versions/3.1[2-9].*/bin/python)) \
@@ -104,6 +109,10 @@ screenshots: setup ## take the pictures of the docs, of a demo that runs (ARGS="
 counts: setup ## write tests/benchmarks/counts.json again: statements, commits and memory of what people do most
 	ADE_WRITE_COUNTS=1 DATABASE_URL= $(BIN)/python -m pytest -q -m long tests/benchmarks/test_counts.py
 	ADE_WRITE_COUNTS=1 $(ON_POSTGRES) $(BIN)/python -m pytest -q -m long tests/benchmarks/test_counts.py
+
+samples: setup ## write docs/kernel-sql.txt again: the finished statements of the kernel
+	ADE_WRITE_SAMPLES=1 DATABASE_URL= $(BIN)/python -m pytest -q tests/work/test_kernel_sql.py
+	ADE_WRITE_SAMPLES=1 $(ON_POSTGRES) $(BIN)/python -m pytest -q tests/work/test_kernel_sql.py
 
 bench: setup ## measure; prints a table
 	$(BIN)/python -m benchmarks $(ARGS)

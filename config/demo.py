@@ -13,7 +13,7 @@ from documents import intake, lifecycle
 from documents.intake import DuplicateFile
 from documents.models import Document
 from runs import lifecycle as runs
-from runs.lifecycle import QueueFull
+from runs.lifecycle import DocumentFailed, QueueFull
 from runs.models import Run
 from workspaces.models import Membership, Workspace
 
@@ -63,7 +63,7 @@ def demo_workspace(user: User) -> None:
         if Run.objects.filter(configuration=configurations[folder], input_document=documents[name]).exists():
             continue
         # The queue limit may be too low for all demo runs. Create everything else all the same.
-        with suppress(QueueFull):
+        with suppress(QueueFull, DocumentFailed):
             runs.submit(configurations[folder], documents[name], actor=USERNAME)
     # Add the member last, so that the next start finishes what an interrupted one has left.
     lifecycle.add_member(workspace, user.pk, Membership.Role.ADMIN)

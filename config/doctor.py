@@ -1,7 +1,5 @@
 """The checks of `manage.py doctor`: first settings, storage, database and workers, then the invariants."""
 
-import os
-import re
 import shutil
 import subprocess
 import tempfile
@@ -13,12 +11,13 @@ from pathlib import Path
 
 from django.conf import settings
 from django.core import checks
-from django.db import DatabaseError, connection
+from django.db import Error, connection
 from django.db.migrations.executor import MigrationExecutor
 from django.utils.text import capfirst
 
 from builds import uv
 from config import job_checks
+from config.database_checks import isolation, sql_server_is_fit, sqlite_is_on_a_local_disk, sqlite_mode
 from config.environment_checks import environments_are_sealed
 from config.file_checks import Files, files_are_whole
 from config.findings import Finding as Finding
@@ -44,13 +43,6 @@ MOST_OFFENDERS = 10
 CLOCK_SECONDS = 5.0
 COUNTED = 1000
 LOCAL_HOSTS = {"localhost", "127.0.0.1", "[::1]"}
-NETWORK_FILE_SYSTEMS = frozenset(
-    {
-        *("nfs", "nfs4", "cifs", "smb3", "smbfs", "afs", "9p", "ncpfs", "ceph", "glusterfs", "lustre", "beegfs"),
-        *("gpfs", "ocfs2", "gfs2", "fuse.sshfs", "fuse.glusterfs", "fuse.ceph", "fuse.s3fs", "fuse.rclone", "davfs"),
-    }
-)
-MOUNTS = Path("/proc/self/mountinfo")
 
 
 @dataclass(frozen=True)
@@ -67,7 +59,7 @@ class Check:
     def run(self) -> Finding:
         try:
             return self.look()
-        except (DatabaseError, OSError) as error:
+        except (Error, OSError) as error:
             return fail(" ".join(str(error).split()), "This check could not be run. The earlier checks may show why.")
 
 
@@ -100,6 +92,8 @@ def all_checks(*, thorough: bool = False, files: Files = Files.SAMPLE, vendor: s
     yield Check("database.sqlite_file", on_network, sqlite_is_on_a_local_disk, vendor="sqlite")
     yield Check("database.sqlite_mode", "fails: WAL or foreign keys are off", sqlite_mode, vendor="sqlite")
     yield Check("database.isolation", "transactions are not read committed", isolation, vendor="postgresql")
+    unfit = "fails: too old, a collation without case, or no row versions"
+    yield Check("database.sql_server", unfit, sql_server_is_fit, vendor="microsoft")
     yield Check("documents.files", "fails: a stored file is missing or damaged", partial(files_are_whole, files))
     yield Check("services.answering", "Azure or OpenAI does not answer", services_answer)
     yield Check("search.words", "fails: SQLite's full-text table differs from the chunks", words_can_be_looked_up)
@@ -226,7 +220,7 @@ def scans_are_read() -> Finding:
 def database_answers() -> Finding:
     try:
         connection.ensure_connection()
-    except DatabaseError as error:
+    except Error as error:
         return fail(" ".join(str(error).split()), "Start the database, or correct DATABASE_URL.")
     version = ".".join(map(str, connection.get_database_version()))
     return ok(f"{connection.display_name} {version}, {connection.settings_dict['NAME']}")
@@ -249,55 +243,6 @@ def clocks_agree() -> Finding:
     if abs(off) > CLOCK_SECONDS:
         return warn(message, "ADE uses the database's clock. Synchronise both with NTP, so that logs can be compared.")
     return ok(message)
-
-
-def sqlite_is_on_a_local_disk() -> Finding:
-    path = os.path.realpath(connection.settings_dict["NAME"])
-    kind = file_system_of(path)
-    if kind in NETWORK_FILE_SYSTEMS:
-        return fail(
-            f"{path} is on {kind}, a network file system",
-            "SQLite's locks are unreliable there, and rows may be lost. Use a local disk or PostgreSQL.",
-        )
-    return ok(f"{path} is on {kind or 'an unknown file system'}")
-
-
-def file_system_of(path: str, mounts: str | None = None) -> str | None:
-    """Return Linux's name for the type of file system that contains a file, or None if it is unknown."""
-    if mounts is None:
-        if not MOUNTS.exists():
-            return None
-        mounts = MOUNTS.read_text(errors="surrogateescape")
-    best, kind = "", None
-    for line in mounts.splitlines():
-        before, _, after = line.partition(" - ")
-        point = re.sub(r"\\([0-7]{3})", lambda match: chr(int(match[1], 8)), before.split()[4])
-        # `>=`, because a later mount at the same point hides the earlier one.
-        if len(point) >= len(best) and os.path.commonpath([point, path]) == point:
-            best, kind = point, after.split()[0]
-    return kind
-
-
-def sqlite_mode() -> Finding:
-    expected = {"journal_mode": "wal", "foreign_keys": "1"}
-    with connection.cursor() as cursor:
-        actual = {name: str(cursor.execute(f"PRAGMA {name}").fetchone()[0]) for name in expected}
-    message = ", ".join(f"{name} is {value}" for name, value in actual.items())
-    if actual != expected:
-        return fail(message, "WAL and foreign keys must be on. config/databases.py sets both for every connection.")
-    return ok(message)
-
-
-def isolation() -> Finding:
-    with connection.cursor() as cursor:
-        cursor.execute("SHOW default_transaction_isolation")
-        (level,) = cursor.fetchone()
-    if level != "read committed":
-        return warn(
-            f"transactions are {level}",
-            "ADE needs read committed; otherwise many writes are refused. Change default_transaction_isolation.",
-        )
-    return ok(f"transactions are {level}")
 
 
 def words_can_be_looked_up() -> Finding:

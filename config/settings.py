@@ -120,6 +120,7 @@ ADE_ZOMBIE_SECONDS: int = ENV["ADE_ZOMBIE_SECONDS"]
 ADE_DRAIN_SECONDS: int = ENV["ADE_DRAIN_SECONDS"]
 ADE_EXIT_SECONDS: int = ENV["ADE_EXIT_SECONDS"]
 ADE_DATABASE_WAIT_SECONDS: int = ENV["ADE_DATABASE_WAIT_SECONDS"]
+ADE_PORTABLE_SQL: bool = ENV["ADE_PORTABLE_SQL"]
 ADE_ALLOW_FAILPOINTS: bool = ENV["ADE_ALLOW_FAILPOINTS"]
 ADE_FAILPOINTS: str = ENV["ADE_FAILPOINTS"]
 WORKER_NAME: str = ENV["WORKER_NAME"] or socket.gethostname()
@@ -207,6 +208,9 @@ RETENTION: list[str] = [
 
 # Conditions under which a document is in use and must not be purged. In them, the document is a subquery's outer row.
 DOCUMENT_NEEDS: list[str] = ["documents.models.processing.has_a_stage_at_work", "runs.models.document_has_a_run"]
+
+# Functions that act on a change of a document's status, in the same transaction: see `documents/followers.py`.
+DOCUMENT_FOLLOWERS: list[str] = ["runs.processing_gates.follow"]
 
 # The rules that must hold in the database. `manage.py doctor` checks them.
 WORK_INVARIANTS: list[str] = [

@@ -12,6 +12,7 @@ from django.utils.text import capfirst
 
 from api.outages import is_full_disk
 from work import schema
+from work.sqlserver.errors import CannotConnect
 
 # Prefix of SQLite's error name -> what is wrong with the database file. Any other error is a defect of ADE.
 _SQLITE_PROBLEMS = {
@@ -32,6 +33,8 @@ _RIGHTS = "The user must be allowed to create tables there: make it the owner of
 
 def sentence(error: BaseException) -> str | None:
     """Return a message for the error, or None if only a traceback explains it."""
+    if isinstance(error, CannotConnect):
+        return f"{capfirst(str(error))}. {_CONNECT}"
     cause: BaseException | None = error
     # Django wraps database errors once or twice in its own exceptions.
     while isinstance(cause, Error):

@@ -11,6 +11,8 @@ from urllib.parse import urlsplit
 import environ
 
 DATABASE_SCHEMES = ("sqlite", "postgres", "postgresql", "mssql")
+# The options of an mssql:// URL, as Microsoft's driver names them.
+SQL_SERVER_OPTIONS = frozenset({"Encrypt", "TrustServerCertificate", "HostnameInCertificate", "ServerCertificate"})
 YES = {"true", "yes", "on", "1"}
 NO = {"false", "no", "off", "0"}
 OFF = "off"
@@ -162,7 +164,10 @@ class Zone:
 
 @dataclass(frozen=True)
 class DatabaseUrl:
-    allowed: str = "sqlite:///FILE, postgres://USER:PASSWORD@HOST:PORT/NAME or mssql://USER:PASSWORD@HOST:PORT/NAME"
+    allowed: str = (
+        "sqlite:///FILE, postgres://USER:PASSWORD@HOST:PORT/NAME, mssql://USER:PASSWORD@HOST:PORT/NAME or "
+        "mssql://USER:PASSWORD@HOST:PORT/NAME?TrustServerCertificate=yes (docs/sqlserver.md has its other options)"
+    )
 
     def parse(self, text: str) -> dict[str, Any]:
         parts = urlsplit(text)
@@ -171,6 +176,8 @@ class DatabaseUrl:
             raise ValueError
         config: dict[str, Any] = environ.Env.db_url_config(text)
         if config["NAME"] in ("", ":memory:"):
+            raise ValueError
+        if config["ENGINE"] == "mssql" and not config.get("OPTIONS", {}).keys() <= SQL_SERVER_OPTIONS:
             raise ValueError
         return config
 

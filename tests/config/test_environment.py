@@ -230,13 +230,21 @@ def test_a_directory_as_postgres_host_becomes_an_option():
 
 
 def test_mssql_needs_its_packages(monkeypatch):
-    url = "mssql://u:p%40ss@host:1433/ade?driver=FreeTDS"
+    url = "mssql://u:p%40ss@host:1433/ade?TrustServerCertificate=yes"
     monkeypatch.setattr(environment_reader.importlib.util, "find_spec", lambda name: None)
     [problem] = problems(DATABASE_URL=url)
     assert "requirements/mssql.txt" in problem
 
     monkeypatch.setattr(environment_reader.importlib.util, "find_spec", lambda name: object())
     assert environment_reader.read({"DATABASE_URL": url})["DATABASE_URL"]["ENGINE"] == "mssql"
+
+
+@pytest.mark.parametrize("option", ["driver=FreeTDS", "python_driver=pyodbc", "encrypt=no", "MARS_Connection=yes"])
+def test_other_options_of_sql_server_are_refused(option):
+    [problem] = problems(DATABASE_URL=f"mssql://u:secret@host/ade?{option}")
+
+    assert problem.startswith(f"DATABASE_URL is 'mssql://u:***@host/ade?{option}'; use sqlite:///FILE")
+    assert "TrustServerCertificate" in problem
 
 
 def test_the_example_file_is_the_table():

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import environ
 import pytest
 from django.conf import settings
 from django.db import connection
@@ -162,3 +163,15 @@ def test_only_the_web_keeps_connections_and_a_bounded_number():
     )
     sqlite = {"ENGINE": "django.db.backends.sqlite3", "NAME": "ade"}
     assert databases.pooled(sqlite, settings.ADE_WEB_STATEMENT_SECONDS) == sqlite
+
+
+def test_each_wait_for_sql_server_has_an_end():
+    url = environ.Env.db_url_config("mssql://ade:p@host:1433/ade?Encrypt=strict&HostnameInCertificate=a;b}")
+    config = databases.database(url, settings.BASE_DIR, settings.VAR_DIR)
+    options = config["OPTIONS"]
+
+    assert (config["ENGINE"], config["HOST"], config["PORT"]) == ("work.sqlserver", "host", 1433)
+    assert 0 < options["connection_timeout"] < 10
+    assert (options["connection_retries"], options["query_timeout"]) == (0, 600)
+    assert options["extra_params"].endswith("Encrypt={strict};HostnameInCertificate={a;b}}}")
+    assert databases.pooled(config, 30)["OPTIONS"] == options | {"query_timeout": 30}
