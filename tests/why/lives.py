@@ -29,8 +29,12 @@ KINDS = ("run", "build")
 
 
 class Lives:
+    """A life starts without workers: those of an earlier one would keep the gate `worker` open."""
+
     def __init__(self, chance, workspace):
         self.chance = chance
+        for worker in Worker.objects.alive():
+            crew.sign_off(worker)
         self.configurations = [ConfigurationFactory(workspace=workspace) for _ in range(3)]
         self.documents = [DocumentFactory(workspace=workspace, status="processed") for _ in range(6)]
 
