@@ -34,15 +34,17 @@ def write(segments: Iterable[Path], directory: Path, look_at: LookAt, e_invoice:
     page_fields = [*pages.service_fields.values(), *recognised.fields]
     exact = e_invoice.understand(page_fields)
     tables = exact.tables if exact else []
-    if recognised.line_items and not any(table["name"] == LINE_ITEMS for table in tables):
-        tables = [*tables, recognised.line_items]
+    line_items = next((table for table in tables if table["name"] == LINE_ITEMS), None)
+    if line_items is None and recognised.line_items:
+        line_items = recognised.line_items
+        tables = [*tables, line_items]
     document_chunks = chunks(texts)
     result = {
         "chunks": [chunk._asdict() for chunk in document_chunks],
         "fields": exact.fields if exact else page_fields,
         "pages": len(texts),
         "problems": exact.problems if exact else [],
-        "tables": [*tables, *pages.tables.result()],
+        "tables": [*tables, *pages.tables.result(line_items)],
         "text": "\n\n".join(text for _, text in texts),
         "type": (exact and exact.type) or recognised.type,
         "words": pages.placed.pages,

@@ -80,3 +80,23 @@ def test_the_amounts_of_drawn_lines(language):
             right += sum(amount in amounts for *_, amount in paper.lines)
 
     assert right / total >= 0.9
+
+
+def test_a_quantity_is_no_number_of_the_delivery_that_its_item_is_named_after():
+    texts = [("Invoice no. 17", 0.1, 0.02), *HEADING]
+    texts += [("Delivery", 0.2, 0.12), ("1", 0.5, 0.12), ("12.00", 0.6, 0.12), ("12.00", 0.8, 0.12)]
+    understood = recognise([page_of("\n".join(text for text, _, _ in texts), words_of(*texts))])
+
+    assert cells_of(understood.line_items)[0]["description"] == "Delivery"
+    assert {field["name"] for field in understood.fields} == {"invoice_number"}
+
+
+def test_totals_side_by_side_end_the_lines():
+    table = items_on(
+        *HEADING,
+        *(("Apples", 0.2, 0.12), ("1", 0.5, 0.12), ("4.33", 0.6, 0.12), ("4.33", 0.8, 0.12)),
+        *(("Net CHF", 0.2, 0.16), ("VAT 8.1 % CHF", 0.5, 0.16), ("Gross total CHF", 0.8, 0.16)),
+        *(("4.33", 0.2, 0.18), ("0.35", 0.5, 0.18), ("4.68", 0.8, 0.18)),
+    )
+
+    assert len(table["rows"]) == 1

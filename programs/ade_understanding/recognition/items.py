@@ -54,6 +54,12 @@ class ItemTable:
     mark: str
     currency: str
 
+    def numbers(self) -> Iterator[Cell]:
+        """Yield the cells of the columns with numbers."""
+        for item in self.items:
+            for name in _NUMBERS:
+                yield from item.cells.get(name, ())
+
 
 def item_tables(labelled: Labelled) -> Iterator[ItemTable]:
     """Yield the tables of one page."""
@@ -180,10 +186,13 @@ def _add(item: Item, cells: dict[str, list[Cell]]) -> None:
 
 def _ends(labelled: Labelled, number: int, mark: str) -> bool:
     row = labelled.rows.rows[number]
-    for column, cell in enumerate(row):
+    labels = [labelled.labels.get((number, column)) for column in range(len(row))]
+    if sum(1 for label in labels if label is not None and label.names() & _ENDS) > 1:
+        # Totals side by side, with their amounts below.
+        return True
+    for column, (cell, label) in enumerate(zip(row, labels, strict=True)):
         if not _END_SECTIONS.isdisjoint(SECTIONS.get(_key(cell.text), ())) and len(row) == 1:
             return True
-        label = labelled.labels.get((number, column))
         if label is None or not label.names() & _ENDS:
             continue
         has_amount = any(_number(other.text, mark) is not None for other in row[column + 1 :])

@@ -76,9 +76,19 @@ def analyse(page: Mapping[str, Any]) -> PageFindings:
         for candidate in found.candidates:
             candidate.signs.add("scan")
     found.items = list(islice(item_tables(labelled), FEW))
+    found.candidates = [each for each in found.candidates if not _is_of_item(each, found.items)]
     found.signs = titles.signs(rows.text)
     found.currencies = [values.code(match[0]) for match in islice(values.currencies(rows.text), MOST_AMOUNTS)]
     return found
+
+
+def _is_of_item(candidate: Candidate, tables: list[ItemTable]) -> bool:
+    """Return whether a number is the quantity or price of an item whose name is also a label, such as "Delivery"."""
+    return (
+        candidate.kind == "number"
+        and candidate.how == "right"
+        and any(each.box(0, len(each.text)) == candidate.box for table in tables for each in table.numbers())
+    )
 
 
 def _run_sums(amounts: list[Decimal]) -> set[Decimal]:

@@ -2,7 +2,7 @@
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,6 +10,7 @@ from ade_understanding.tables import kinds
 from ade_understanding.tables.find import find
 from ade_understanding.tables.grid import Cell, Grid
 from ade_understanding.tables.layout import around
+from ade_understanding.tables.repeated import repeats
 
 # Limits per table and per document. What is left out is counted.
 MOST_ROWS = 5_000
@@ -76,8 +77,10 @@ class Tables:
             for grid in find(words, rulings, width, height):
                 self._add(of_grid(number, grid, width, height))
 
-    def result(self) -> list[dict[str, Any]]:
-        return [_typed(f"table_{number}", table) for number, table in enumerate(self._tables, 1)]
+    def result(self, line_items: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
+        """Return the tables, except those that only repeat the line items."""
+        tables = [table for table in map(_typed, self._tables) if not repeats(table, line_items)]
+        return [table | {"name": f"table_{number}"} for number, table in enumerate(tables, 1)]
 
     def _add(self, table: PageTable | None) -> None:
         if table is None or len(self._tables) >= MOST_TABLES or self._cells >= MOST_CELLS_IN_ALL:
@@ -195,7 +198,7 @@ def _append(before: PageTable, table: PageTable) -> None:
     before.last_page, before.last_bottom = table.last_page, table.last_bottom
 
 
-def _typed(name: str, table: PageTable) -> dict[str, Any]:
+def _typed(table: PageTable) -> dict[str, Any]:
     columns = kinds.read([[row[column] for row in table.rows] for column in range(len(table.labels))])
     names = _names(table.labels)
     rows = []
@@ -214,7 +217,6 @@ def _typed(name: str, table: PageTable) -> dict[str, Any]:
             ]
         )
     return {
-        "name": name,
         "page": table.page,
         "box": table.box,
         "columns": [
