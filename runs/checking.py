@@ -178,7 +178,7 @@ def _run(environment: Path, path: Path, output: Path | None, report: Report) -> 
     session = EngineSession(recorder)
     try:
         with closing(ScratchDirectory(scratch.root())) as folder, workplace(folder.path, "check") as directory:
-            _lay_out(directory, path, folder.place())
+            lay_out(directory, path, folder.place())
             limits = engines.limits(seconds)
             with engines.start_cold(environment, directory, limits, recorder.lines, session.hear) as child:
                 end = child.wait()
@@ -190,7 +190,8 @@ def _run(environment: Path, path: Path, output: Path | None, report: Report) -> 
         report.add("run", str(error))
 
 
-def _lay_out(directory: Path, path: Path, reading: Path) -> None:
+def lay_out(directory: Path, path: Path, reading: Path) -> None:
+    """Write the engine's input for a file that is not stored: read it in `reading` as processing would."""
     content_type = mimetypes.guess_type(path.name)[0] or BINARY
     extracted, digest = _extract(path, content_type, reading)
     understood = understanding.write_digest(directory, digest) if digest else None

@@ -14,6 +14,7 @@ from typing import Any
 from django.conf import settings
 
 from ade_engine.channel import VARIABLE
+from runs import checking
 
 EXAMPLES = Path(settings.BASE_DIR) / "examples"
 START = """
@@ -61,10 +62,31 @@ class Outcome:
 
 
 def run_example(example, directory, name, content, *, text=None, content_type=None):
-    """Run every step over a document with this name and content, in `directory`."""
+    """Run every step over a document with this name and content, in `directory`. Nothing is understood of it."""
+    work = directory / "work"
+    work.mkdir(parents=True)
+    files = {}
+    if text is not None:
+        (work / "text").write_text(text)
+        files["text"] = "text"
+    prepare_input(work, name, content, content_type, **files)
+    return run_prepared(example, directory)
+
+
+def run_read_example(example, directory, name, content):
+    """Run every step over a document that the reader has read and understood."""
+    for folder in ("work", "reading", "input"):
+        (directory / folder).mkdir(parents=True)
+    path = directory / "input" / name
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    checking.lay_out(directory / "work", path, directory / "reading")
+    return run_prepared(example, directory)
+
+
+def run_prepared(example, directory):
+    """Run every step over the input in the folder `work`."""
     environment, work = directory / "environment", directory / "work"
     prepare_environment(environment, EXAMPLES / example)
-    prepare_input(work, name, content, text, content_type)
     reading, writing = os.pipe()
     with (work / "printed").open("wb") as printed, open(reading, encoding="utf-8") as told:
         process = start(environment, work, writing, printed)
@@ -93,8 +115,8 @@ def prepare_environment(environment, package):
     (environment / "configuration").symlink_to(package)
 
 
-def prepare_input(work, name, content, text, content_type):
-    work.mkdir(parents=True)
+def prepare_input(work, name, content, content_type=None, **files):
+    """Write the engine's input; `files` are the names of files in `work`, and other things known of the document."""
     content = content.encode() if isinstance(content, str) else content
     (work / "document").write_bytes(content)
     told = {
@@ -103,8 +125,6 @@ def prepare_input(work, name, content, text, content_type):
         "size_bytes": len(content),
         "sha256": hashlib.sha256(content).hexdigest(),
         "file": "document",
+        **files,
     }
-    if text is not None:
-        (work / "text").write_text(text)
-        told["text"] = "text"
     (work / "input.json").write_text(json.dumps({"document": told}))
