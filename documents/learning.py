@@ -15,7 +15,7 @@ from ade_understanding.vocabulary import FIELDS
 from documents import senders, words
 from documents.choosing import SENDER
 from documents.models import Document, DocumentField, FieldCorrection, LessonEvidence, Sender, SenderLesson
-from work import clock
+from work import clock, failpoints
 
 # Corrections per call of the task.
 BATCH = 20
@@ -112,6 +112,7 @@ def _learn_from(correction_id: int, document_id: int, job: int | None, pages: Se
         if sender and pages:
             _teach(sender, correction, pages)
         waiting.update(learned_at=clock.now())
+        failpoints.hit("lesson.before_commit")
 
 
 def _sender_of(document_id: int, document: Mapping[str, Any], correction: FieldCorrection) -> int | None:

@@ -7,6 +7,7 @@ from django.db import connection, transaction
 
 from documents import fields, types
 from documents.models import Document, Retyping
+from work import failpoints
 
 # Documents per transaction, so that no lock is held for long.
 BATCH = 20
@@ -38,5 +39,6 @@ def advance(_owner: str = "") -> int:
             retyping.delete()
         else:
             Retyping.objects.filter(pk=retyping.pk).update(below=ids[-1])
+        failpoints.hit("retyping.before_commit")
     # Return 0, because no work waits for this: any other number would wake the worker's threads.
     return 0

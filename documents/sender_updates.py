@@ -11,6 +11,7 @@ from django.db import connection, transaction
 from documents import fields, learning, senders, types, words
 from documents.choosing import SENDER
 from documents.models import Document, DocumentField, Sender, SenderUpdate
+from work import failpoints
 
 # Documents per transaction, so that no lock is held for long.
 BATCH = 20
@@ -42,9 +43,10 @@ def _advance(update: SenderUpdate) -> None:
             _update_document(id, update, pages[id])
         if len(ids) == BATCH:
             current.update(below=ids[-1])
-            return
-        current.delete()
-        Sender.objects.filter(pk=update.sender_id, forgotten_at__isnull=False).delete()
+        else:
+            current.delete()
+            Sender.objects.filter(pk=update.sender_id, forgotten_at__isnull=False).delete()
+        failpoints.hit("sender_update.before_commit")
 
 
 def _left(update: SenderUpdate) -> Any:

@@ -14,10 +14,10 @@ from django.conf import settings
 from builds import lifecycle as builds
 from builds import work_types as build_kinds
 from builds.models import Configuration
-from documents import intake, orchestrator, retention
+from documents import intake, learning, orchestrator, retention, retyping, sender_updates
 from documents import lifecycle as documents
 from documents import work_types as document_kinds
-from documents.models import Document, DocumentProcessingJob
+from documents.models import Document, DocumentProcessingJob, FieldCorrection, Retyping, SenderUpdate
 from feeds.briefs.job import DAILY_BRIEF
 from feeds.briefs.publishing import publish
 from feeds.clustering.job import EVENT_CLUSTERING
@@ -112,6 +112,17 @@ def live_a_processing():
     live_an_upload()
     while orchestrator.orchestrate(OWNER):
         work_off(document_kinds.STAGE)
+
+
+def live_a_lesson():
+    """Learn from a correction, and bring the other documents of its sender and of its type up to date."""
+    sender_updates.BATCH = retyping.BATCH = 2
+    while FieldCorrection.objects.filter(learned_at=None).exists():
+        learning.learn_due(OWNER)
+    while SenderUpdate.objects.exists():
+        sender_updates.advance(OWNER)
+    while Retyping.objects.exists():
+        retyping.advance(OWNER)
 
 
 def live_a_stage():

@@ -16,7 +16,15 @@ from builds.models import Build
 from config import environment
 from documents import lifecycle as documents
 from documents import periodic
-from documents.models import Document, DocumentProcessingJob, Stage
+from documents.models import (
+    Document,
+    DocumentField,
+    DocumentProblem,
+    DocumentProcessingJob,
+    LessonEvidence,
+    SenderLesson,
+    Stage,
+)
 from feeds.clustering import consistency
 from feeds.models import Brief, BriefItem, EventCluster, PurgedUrl, RawArticle
 from runs import periodic as run_tasks
@@ -61,6 +69,9 @@ LIVES = {
     "stage.finish.after_commit": "document",
     "job.analysed": "processing",
     "job.embedded": "processing",
+    "lesson.before_commit": "lesson",
+    "sender_update.before_commit": "lesson",
+    "retyping.before_commit": "lesson",
     "job_run.claim.selected": "slot",
     "slot.decided": "slot",
     "slot.inserted": "slot",
@@ -117,7 +128,7 @@ SMOKE = {
     ("delivery.sent", "kill9"),
 }
 # These lives use SQL written for each database. The others use the ORM.
-OF_EACH_DATABASE = {"run", "cancel", "build", "document", "failure", "slot", "recovery", "webhook"}
+OF_EACH_DATABASE = {"run", "cancel", "build", "document", "failure", "slot", "recovery", "webhook", "lesson"}
 
 
 def marks(point, way):
@@ -149,6 +160,8 @@ def test_nothing_is_lost_doubled_or_stuck(programs, settings, monkeypatch, serve
         world.create_what_is_kept_no_longer()
     if LIVES[point] == "webhook":
         world.create_webhook(server, settings)
+    if LIVES[point] == "lesson":
+        world.create_what_is_learned()
     limits = {
         "ADE_LEASE_SECONDS": 10 if LIVES[point] in SLOW else 1,
         "ADE_QUEUE_SIZE": 100,
@@ -177,6 +190,8 @@ def test_nothing_is_lost_doubled_or_stuck(programs, settings, monkeypatch, serve
         what_was_kept_no_longer_is_gone()
     if LIVES[point] == "webhook":
         what_has_ended_was_delivered(server)
+    if LIVES[point] == "lesson":
+        what_was_corrected_is_learned_once()
     assert_all_hold(quiet=True)
 
 
@@ -210,8 +225,9 @@ def it_is_killed(process, point, monkeypatch):
 
 
 def it_gets_an_error(process, point, monkeypatch):
-    # Recovery treats an error as one of that row or kind, and a slot as one of its work; both continue.
-    goes_on = point.startswith("recover.") or LIVES[point] in WITH_PROGRAMS
+    # Recovery treats an error as one of that row or kind, a slot as one of its work, and learning as one of that
+    # correction; all continue.
+    goes_on = point.startswith(("recover.", "lesson.")) or LIVES[point] in WITH_PROGRAMS
     assert process.code() == (0 if goes_on else 1), process.logged()
     assert f"failpoint {point}" in process.logged()
 
@@ -320,6 +336,18 @@ def what_was_told_is_kept_once():
     told = {url for feed in feeds for url in world.urls_of(feed)}
     assert sorted(RawArticle.objects.filter(feed__in=feeds).values_list("url", flat=True)) == sorted(told)
     assert not feeds.exclude(failures=0).exists()
+
+
+def what_was_corrected_is_learned_once():
+    """Check that one lesson with one confirmation gives each invoice its number, and that what has become an invoice
+    lacks a seller.
+    """
+    (evidence,) = LessonEvidence.objects.all()
+    assert (evidence.is_right, SenderLesson.objects.get()) == (True, evidence.lesson)
+    given = DocumentField.objects.filter(source="sender", name="invoice_number").order_by("document")
+    assert list(given.values_list("value", flat=True)) == list(world.NUMBERS)
+    missing = DocumentProblem.objects.filter(code="field_missing", field="seller", document__name=world.RECEIVED)
+    assert missing.count() == world.JUDGED_AGAIN
 
 
 def what_was_kept_no_longer_is_gone():

@@ -11,9 +11,10 @@ from django.test import override_settings
 
 from builds import lifecycle as builds
 from builds.models import Configuration
+from documents import learning, retention, retyping, sender_updates, senders
 from documents import lifecycle as documents
-from documents import retention
-from documents.models import DocumentProcessingJob
+from documents.corrections import correct
+from documents.models import DocumentProcessingJob, Retyping, SenderUpdate
 from feeds.briefs.job import DAILY_BRIEF
 from feeds.briefs.publishing import publish
 from feeds.checking import check
@@ -28,6 +29,7 @@ from schedules import firing, history, job_runs, requests
 from schedules import handler as job_lane
 from schedules.jobs import JobContext
 from schedules.models import ScheduledJob
+from tests.documents.taught import arrive
 from tests.factories import (
     MOVES,
     W2,
@@ -68,6 +70,9 @@ LONG_AGO = 100 * 24 * 3600
 # The value of `ADE_KEEP_RUNS`.
 KEEP_RUNS = "succeeded=30"
 OLD_NEWS = "Bridge opened"
+# The numbers of the invoices of one sender.
+NUMBERS = ("4711", "4712", "4713", "4714", "4715")
+RECEIVED, JUDGED_AGAIN = "received.pdf", 5
 
 
 def create():
@@ -126,6 +131,26 @@ def create_webhook(server, settings):
     hooks.add(workspace, "all", server.url("/hook"), ["document.processed"], actor="olga")
     for _ in range(2):
         DocumentFactory(workspace=workspace, status="processed")
+
+
+def create_what_is_learned():
+    """Create invoices of one sender, a correction to learn from, and the order to apply it to all of them. Documents of
+    nobody have become invoices.
+    """
+    workspace = WorkspaceFactory()
+    invoices = [arrive(workspace, number=number) for number in NUMBERS]
+    correct(invoices[0].pk, "invoice_number", NUMBERS[0], actor="olga")
+    senders.update_documents(invoices[0].sender_id, applied_by="olga")
+    for _ in range(JUDGED_AGAIN):
+        DocumentFactory(workspace=workspace, name=RECEIVED, status="processed", type="invoice")
+    retyping.begin(workspace.pk, "invoice")
+
+
+def finish_learning():
+    learning.learn_due(W2)
+    for rows, advance in ((SenderUpdate.objects, sender_updates.advance), (Retyping.objects, retyping.advance)):
+        while rows.exists():
+            advance(W2)
 
 
 def finish_webhooks():
@@ -208,6 +233,7 @@ def finish_everything():
         finish_clusters()
         finish_feeds()
         finish_webhooks()
+        finish_learning()
         for policy in all_policies():
             list(policy.purge(W2))
         if not (Run.objects.live().exists() or DocumentProcessingJob.objects.live().exists()):
