@@ -119,3 +119,12 @@ def test_the_type_of_a_document(text, name):
     assert kind["name"] == name
     assert 0 < kind["confidence"] <= 1
     assert kind["reason"].endswith(".")
+
+
+def test_the_heading_of_an_address_is_no_title():
+    address = [("Facturé à", 0.5, 0.1), ("Hôtel du Pont SAS", 0.5, 0.115), ("71000 Mâcon", 0.5, 0.13)]
+    texts = [("Facture n° F-118", 0.1, 0.05), *address]
+
+    found = recognise([page_of("\n".join(text for text, _, _ in texts), words_of(*texts))])
+
+    assert found.type["reason"] == "Its title is ‘Facture’."

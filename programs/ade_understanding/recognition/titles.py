@@ -11,11 +11,13 @@ from ade_understanding.recognition.labels import LONGEST_NAME
 from ade_understanding.recognition.languages import (
     NUMBER_WORDS,
     ON_WORDS,
+    SECTIONS,
     SIGNS,
     TITLE_ENDINGS,
     TITLES,
     WORD,
     normal,
+    phrase,
 )
 from ade_understanding.recognition.rows import Cell, Place, Rows
 
@@ -50,16 +52,19 @@ def titles(rows: Rows, page: int) -> Iterator[Title]:
 
 
 def _title(cell: Cell, page: int) -> Title | None:
+    if phrase(cell.text) in SECTIONS:
+        # The heading of an address, such as "Facturé à", is no title.
+        return None
     label = labels.at_start(cell.text)
     most_before = _MOST_BEFORE if label is None else 0
     words = list(WORD.finditer(cell.text[:_LONGEST_TITLE]))[: _MOST_TITLE_WORDS + 6]
     normals = [normal(word[0]) for word in words]
     for first in range(min(len(words), most_before + 1)):
         for count in range(min(_MOST_TITLE_WORDS + 5, len(words) - first), 0, -1):
-            phrase = " ".join(normals[first : first + count])
-            types = TITLES.get(phrase)
+            wording = " ".join(normals[first : first + count])
+            types = TITLES.get(wording)
             if types is None and count == 1:
-                types = next(((name,) for end, name in TITLE_ENDINGS.items() if phrase.endswith(end)), None)
+                types = next(((name,) for end, name in TITLE_ENDINGS.items() if wording.endswith(end)), None)
             if types:
                 start, end = words[first].start(), words[first + count - 1].end()
                 rest = cell.text[end:]
@@ -128,8 +133,8 @@ def signs(text: str) -> dict[str, set[str]]:
     """Return the words of a page that only occur in documents of a type, by type."""
     found: dict[str, set[str]] = {}
     words = f" {' '.join(map(normal, WORD.findall(text)))} "
-    for phrase, types in SIGNS.items():
-        if f" {phrase} " in words:
+    for wording, types in SIGNS.items():
+        if f" {wording} " in words:
             for each in types:
-                found.setdefault(each, set()).add(phrase)
+                found.setdefault(each, set()).add(wording)
     return found
