@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import Any
 
+from ade_understanding.vocabulary import label_of
 from documents import fields
 from documents.fields import FieldRow
 
@@ -61,7 +62,7 @@ class Line:
     @property
     def label(self) -> str:
         """Return the label of the box for screen readers."""
-        return f"{self.row.name}: {self.row.value[:LONG] or 'empty'}"
+        return f"{label_of(self.row.name)}: {self.row.value[:LONG] or 'empty'}"
 
 
 def is_long(text: str) -> bool:

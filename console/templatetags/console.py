@@ -11,6 +11,7 @@ from django.template.defaultfilters import filesizeformat
 from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 
+from ade_understanding.vocabulary import label_of
 from console import formatting
 from console.frame import query
 from documents import sniffing, types
@@ -55,6 +56,11 @@ def state(word: Any, label: str = "") -> SafeString:
     plain = formatting.plain(str(word))
     tone = TONES.get(plain, "off")
     return format_html('<span class="state is-{}">{}{}</span>', CLASSES.get(tone, tone), icon(tone), label or plain)
+
+
+@register.filter
+def field_label(name: str) -> str:
+    return label_of(name)
 
 
 @register.filter

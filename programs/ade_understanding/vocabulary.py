@@ -104,6 +104,23 @@ LINE_COLUMNS = {
     "amount": "amount",
 }
 
+_ABBREVIATIONS = {"bic": "BIC", "iban": "IBAN", "vat": "VAT"}
+
+
+def label_of(name: str) -> str:
+    """Return how people read the name of a field, such as "VAT id" or "Tax amount 7.7 %".
+
+    Names that ADE does not know were chosen by people or printed on the page, and stay as they are.
+    """
+    prefix = next((each for each in (TAX_BASE, TAX_AMOUNT) if name.startswith(each)), "")
+    if not prefix and name not in FIELDS and name not in OF_E_INVOICES:
+        return name
+    plain = prefix.strip("_") if prefix else name
+    words = [_ABBREVIATIONS.get(word, word) for word in plain.split("_")]
+    rate = f" {name.removeprefix(prefix).replace('_', '.')} %" if prefix else ""
+    text = " ".join(words) + rate
+    return text[:1].upper() + text[1:]
+
 
 def rate_name(prefix: str, rate: str) -> str:
     """Return the field name of a tax rate such as "19" or "7.70"."""

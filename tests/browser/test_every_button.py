@@ -5,6 +5,7 @@ from urllib.parse import urlsplit
 import pytest
 from django.urls import resolve
 
+from ade_understanding.vocabulary import label_of
 from builds.models import Build
 from console.urls import urlpatterns
 from documents.models import CellCorrection, FieldCorrection, Sender
@@ -161,10 +162,10 @@ def senders(person, workspace):
     path = f"/senders/{lesson.sender_id}/"
 
     person.go(path)
-    person.push(f"Switch off {lesson.field}")
+    person.push(f"Switch off {label_of(lesson.field)}")
     lesson.refresh_from_db()
     assert lesson.switched_off_at
-    person.push(f"Switch on {lesson.field}")
+    person.push(f"Switch on {label_of(lesson.field)}")
     person.act(path, "Switch off")
     assert Sender.objects.get().switched_off_at
     person.act(path, "Switch on")

@@ -50,6 +50,7 @@ def test_a_field_shows_where_its_value_comes_from_and_what_others_say(seen_by, o
     assert "conflict" in text
     assert [line.row.name for line in seen.context["also_found"]] == ["reason"]
     assert "Also found (1)" in text
+    assert 'title="invoice_number">Invoice number</td>' in text
 
 
 def test_hostile_values_and_reasons_are_text(seen_by, olga, document):

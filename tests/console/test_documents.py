@@ -278,7 +278,7 @@ def test_a_document_that_was_read_is_shown_with_its_text_and_fields(seen_by, rav
     assert [line.row.name for line in page.context["lines"]] == ["total", "date"]
     assert 'href="?page=2#box-2"' in source
     assert 'id="field-2"' in source
-    assert '<a href="#field-1" aria-label="date: 2026-01-01"' in source
+    assert '<a href="#field-1" aria-label="Date: 2026-01-01"' in source
     assert "1 to check" in text
     assert "<button>Correct" not in source
 
