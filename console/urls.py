@@ -66,6 +66,7 @@ urlpatterns = [
     path("documents/<int:id>/cells/withdraw/", tables.withdraw, name="withdraw_cell"),
     path("documents/<int:id>/correct/", documents.correct, name="correct_field"),
     path("documents/<int:id>/withdraw/", documents.withdraw, name="withdraw_field"),
+    path("documents/<int:id>/run/", runs.submit, name="run_document"),
     path("documents/<int:id>/type/", documents.choose_type, name="choose_type"),
     path("problems/<int:id>/dismiss/", documents.dismiss, name="dismiss_problem"),
     path("documents/<int:id>/reprocess/", documents.reprocess, name="reprocess_document"),

@@ -1,16 +1,22 @@
+from typing import Any
+
 from django.contrib import admin
-from django.http import HttpRequest
+from django.core.exceptions import PermissionDenied
+from django.db.models import Model
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import mark_safe
 
 from builds.admin import ConfigurationFilter
 from runs import operations
+from runs.forms import RunForm
 from runs.lifecycle import RUN_STATES
 from runs.models import Artifact, Queue, Run, RunField
 from runs.queue import QUEUE_STATES
 from work.operations.admin import ReadOnlyAdmin, VerbAdmin, choice_filter, related_filter, short
-from workspaces.permissions import OperatedAdmin, ScopedAdmin, WorkspaceFilter
+from workspaces.permissions import OperatedAdmin, ScopedAdmin, WorkspaceFilter, roles_of
 
 # Most fields and artifacts that the page of a run lists.
 MOST_NAMED = 20
@@ -34,6 +40,21 @@ class RunAdmin(OperatedAdmin):
     ]
     readonly_fields = ["outcome", "waits_for", "found", "made"]
     operations = [operations.CANCEL, operations.RUN_AGAIN]
+
+    def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return roles_of(request).is_operator
+
+    def add_view(self, request: HttpRequest, form_url: str = "", extra_context: Any = None) -> HttpResponse:
+        """Replace Django's form, because a run is made by `lifecycle.submit`, with its build and its gate."""
+        if not self.has_add_permission(request):
+            raise PermissionDenied
+        form = RunForm(request)
+        if run := form.made():
+            self.message_user(request, f"Started run {run.pk} of {run.configuration.name}.")
+            return HttpResponseRedirect(reverse("admin:runs_run_change", args=[run.pk]))
+        context = self.admin_site.each_context(request)
+        context |= {"title": "Run a configuration", "opts": self.opts, "form": form}
+        return TemplateResponse(request, "admin/add_run.html", context)
 
     @admin.display(description="outcome")
     def outcome(self, run: Run) -> str:

@@ -11,6 +11,7 @@ from django.http.response import HttpResponseBase
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods
 
+from builds.models import Configuration
 from console import boxes, formatting, lists, page_images
 from console.document_page import page_of
 from console.frame import act, actor_of, back, find, is_superuser, must_operate, page, report, show
@@ -32,6 +33,7 @@ from workspaces.models import Workspace
 TO_REVIEW = "to_review"
 MOST_WORKSPACES = 100
 LATEST_RUNS = 10
+MOST_CONFIGURATIONS = 1000
 MOST_TABLES = 100
 LATEST_EVENTS = 30
 
@@ -101,9 +103,10 @@ def document(request: HttpRequest, id: int) -> HttpResponseBase:
     # While the document is being processed, its type may change, so there is nothing to choose yet.
     known = types.WorkspaceTypes() if is_processing else types.of_workspace(document.workspace_id)
     shown = lines if "fields" in request.GET else lines[: boxes.MOST_SHOWN]
-    runs = run_listing.runs(
-        request.user, run_listing.RunFilter(input_document_id=id), run_listing.PageRequest(LATEST_RUNS)
-    ).listed()
+    may = getattr(document, "may", False) and document.purged_at is None
+    of_document = run_listing.RunFilter(input_document_id=id)
+    runs = run_listing.runs(request.user, of_document, run_listing.PageRequest(LATEST_RUNS)).listed()
+    latest_runs = list(runs.order_by("-pk")[:LATEST_RUNS])
     # A document that is processed for the first time has no tables yet.
     has_tables = not is_processing or bool(document.embedding_model)
     tables = list(document.tables.order_by("pk")[: MOST_TABLES + 1]) if has_tables else []
@@ -112,7 +115,9 @@ def document(request: HttpRequest, id: int) -> HttpResponseBase:
         "tables": tables[:MOST_TABLES],
         "more_tables": len(tables) > MOST_TABLES,
         "sentence": in_words(document, processing),
-        "may": getattr(document, "may", False) and document.purged_at is None,
+        "may": may,
+        "configurations": _configurations_of(document) if may else [],
+        "latest_configuration": latest_runs[0].configuration_id if latest_runs else None,
         "explanation": why.explain(document) if is_processing else None,
         "processing": processing,
         "lines": shown,
@@ -124,7 +129,7 @@ def document(request: HttpRequest, id: int) -> HttpResponseBase:
         "types": [] if is_processing else known.all(),
         "problems": DocumentProblem.objects.filter(document=id).open().order_by("pk") if document.to_review else [],
         "page": page_of(request, document, shown),
-        "runs": runs.order_by("-pk")[:LATEST_RUNS],
+        "runs": latest_runs,
         "events": Event.objects.about(DOCUMENT_STATES.kind, id).order_by("-sequence")[:LATEST_EVENTS],
         "longest": {"name": LONGEST_NAME, "value": LONGEST_VALUE},
     }
@@ -195,6 +200,12 @@ def reprocess(request: HttpRequest, id: int) -> HttpResponseBase:
     outcome = reprocessing.reprocess(_operated_document(request, id), actor=actor_of(request), in_bulk=False)
     report(request, outcome, sentence(Document, Counter([outcome])))
     return back(request, reverse("console:document", args=[id]))
+
+
+def _configurations_of(document: Document) -> list[tuple[int, str]]:
+    """Return ID and name of the configurations that can run over a document."""
+    rows = Configuration.objects.filter(workspace=document.workspace_id).order_by("name")
+    return list(rows.values_list("pk", "name")[:MOST_CONFIGURATIONS])
 
 
 def _operated_document(request: HttpRequest, id: int) -> Document:

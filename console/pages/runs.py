@@ -4,7 +4,7 @@ from collections import Counter
 from typing import Any
 
 from django.contrib import messages
-from django.http import Http404, HttpRequest
+from django.http import Http404, HttpRequest, HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from django.urls import reverse
 
@@ -24,6 +24,8 @@ from work.operations.previews import reason_of
 from workspaces.models import Workspace
 
 MOST_SHOWN = 100
+# Why a run is not created. Each says so in a sentence.
+REFUSED = (QueueFull, Purged, DocumentFailed)
 LATEST_EVENTS = 30
 # The parameters that filter the list by another row, with the model of that row.
 FILTERS: dict[str, Any] = {
@@ -104,11 +106,31 @@ def again(request: HttpRequest, id: int) -> HttpResponseBase:
     run = _operated_run(request, id)
     try:
         new = lifecycle.run_again(run, actor=actor_of(request))
-    except (QueueFull, Purged, DocumentFailed) as error:
+    except REFUSED as error:
         messages.warning(request, str(error))
         return back(request, reverse("console:run", args=[id]))
     messages.success(request, f"Started run {new.pk}, a repeat of run {id}.")
     return back(request, reverse("console:run", args=[new.pk]))
+
+
+@act
+def submit(request: HttpRequest, id: int) -> HttpResponseBase:
+    """Run a configuration over a document, and show the new run."""
+    document: Document = find(request, Document.objects.listed(), id, "document")
+    must_operate(request, document.workspace_id)
+    chosen = lists.number(request.POST.get("configuration")) or 0
+    configuration = Configuration.objects.filter(workspace=document.workspace_id, pk=chosen).first()
+    if configuration is None:
+        messages.error(request, "Nothing was started: choose a configuration of the document's workspace.")
+        return back(request, reverse("console:document", args=[id]))
+    waits = "at_once" not in request.POST
+    try:
+        run = lifecycle.submit(configuration, document, actor=actor_of(request), wait_for_processing=waits)
+    except REFUSED as error:
+        messages.warning(request, str(error))
+        return back(request, reverse("console:document", args=[id]))
+    messages.success(request, f"Started run {run.pk} of {configuration.name}.")
+    return HttpResponseRedirect(reverse("console:run", args=[run.pk]))
 
 
 @page

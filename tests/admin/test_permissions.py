@@ -132,8 +132,8 @@ def test_work_is_not_added_changed_or_deleted_by_hand(rows, who, name, sign_in, 
     ]
     site.post(rows_url, {"action": "delete_selected", "_selected_action": row.pk, "post": "yes"})
 
-    # Documents are added with a form; see `tests/documents/test_upload_form.py`.
-    add = [200, 200] if name == "document" and who != "ravi" else [403, 403]
+    # Documents and runs are added with forms of their own: see `test_upload_form.py` and `test_runs.py`.
+    add = [200, 200] if name in ("document", "run") and who != "ravi" else [403, 403]
     assert [answer.status_code for answer in answers] == [*add, 403, 403, 403]
     assert type(row).objects.count() == 1
     assert columns_of(row) == before

@@ -114,6 +114,7 @@ def builds(person, workspace):
 def documents(person, workspace):
     document = DocumentFactory(workspace=workspace, status="processed")
     DocumentFieldFactory(document=document, name="total", value="324.00")
+    ConfigurationFactory(workspace=workspace)
     path = f"/documents/{document.pk}/"
 
     person.go(path)
@@ -124,6 +125,9 @@ def documents(person, workspace):
     person.page.locator("#field-1 details.fix > summary").click()
     person.push("Withdraw correction of total")
     assert not FieldCorrection.objects.filter(document=document).exists()
+    person.act(path, "Run a configuration", "Run")
+    (run,) = Run.objects.filter(input_document=document)
+    assert person.page.url.endswith(f"/runs/{run.pk}/")
     person.act(path, "Process again")
     document.refresh_from_db()
     assert document.status == "processing"

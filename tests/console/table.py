@@ -153,6 +153,7 @@ PAGES: dict[str, Page] = {
     "reprocess_document": Page(OF_DOCUMENT, is_button=True),
     "document_quality": Page(),
     "choose_type": Page(OF_DOCUMENT, is_button=True),
+    "run_document": Page(OF_DOCUMENT, is_button=True),
     "dismiss_problem": Page({"id": problem}, is_button=True),
     "senders": Page(),
     "sender": Page({"id": sender}),

@@ -76,7 +76,7 @@ def test_builds_are_listed_of_one_configuration(seen_by, ravi, workspace, build_
 
 
 def test_a_list_without_builds_says_what_to_do(seen_by, ravi):
-    assert "run submit" in seen_by(ravi, "/builds/").content.decode()
+    assert "run a configuration over it" in seen_by(ravi, "/builds/").content.decode()
     assert "No builds match this filter." in seen_by(ravi, "/builds/?status=ready").content.decode()
 
 

@@ -8,6 +8,7 @@ from runs.models import Run
 from tests.factories import (
     ArtifactFactory,
     BuildFactory,
+    ConfigurationFactory,
     DocumentFactory,
     MembershipFactory,
     RunFactory,
@@ -398,3 +399,79 @@ def test_a_button_leads_back_to_where_it_was(pressed_by, olga, run_of):
     page = pressed_by(olga, f"/runs/{run_of().pk}/cancel/", back="/runs/?outcome=queued")
 
     assert page.redirect_chain == [("/runs/?outcome=queued", 302)]
+
+
+# Running a configuration over a document
+
+
+def test_an_operator_runs_a_configuration_over_a_document_and_sees_the_run(pressed_by, olga, workspace, configuration):
+    document = DocumentFactory(workspace=workspace, status="processed")
+
+    pressed = pressed_by(olga, f"/documents/{document.pk}/run/", configuration=configuration.pk)
+
+    run = Run.objects.get()
+    assert pressed.said == [f"Started run {run.pk} of {configuration.name}."]
+    assert pressed.redirect_chain[-1][0] == f"/runs/{run.pk}/"
+    assert (run.input_document, run.configuration, run.waits_for_processing) == (document, configuration, True)
+    assert events_of(run).get().actor == "olga"
+
+
+def test_the_form_offers_the_configurations_of_the_workspace_and_chooses_the_latest(seen_by, olga, run_of, workspace):
+    ConfigurationFactory(workspace=workspace, name="another")
+    ConfigurationFactory(name="of strangers")
+    run = run_of(configuration=ConfigurationFactory(workspace=workspace, name="the latest"))
+
+    text = text_of(seen_by(olga, f"/documents/{run.input_document_id}/"))
+
+    assert f'<option value="{run.configuration_id}" selected>the latest</option>' in text
+    assert ">another</option>" in text
+    assert "of strangers" not in text
+
+
+def test_without_a_configuration_the_form_says_how_to_get_one(seen_by, olga, workspace):
+    document = DocumentFactory(workspace=workspace, status="processed")
+
+    text = text_of(seen_by(olga, f"/documents/{document.pk}/"))
+
+    assert f"The workspace {workspace.name} has no configuration yet." in text
+    assert "manage.py configuration import" in text
+
+
+@pytest.mark.parametrize("status", ["processing", "failed"])
+def test_a_run_can_start_without_a_processed_document(seen_by, pressed_by, olga, workspace, configuration, status):
+    document = DocumentFactory(workspace=workspace, status=status)
+    assert 'name="at_once"' in text_of(seen_by(olga, f"/documents/{document.pk}/"))
+
+    pressed_by(olga, f"/documents/{document.pk}/run/", configuration=configuration.pk, at_once="on")
+
+    assert Run.objects.get().waits_for_processing is False
+
+
+def test_a_run_that_is_refused_says_why(pressed_by, olga, workspace, configuration):
+    failed = DocumentFactory(workspace=workspace, status="failed")
+    purged = write(DocumentFactory(workspace=workspace, status="processed"), purged_at=clock.now(), file="")
+
+    for document, why in ((failed, "could not be processed"), (purged, "was purged")):
+        pressed = pressed_by(olga, f"/documents/{document.pk}/run/", configuration=configuration.pk)
+        assert why in pressed.said[0]
+        assert pressed.redirect_chain[-1][0] == f"/documents/{document.pk}/"
+    assert not Run.objects.exists()
+
+
+@pytest.mark.parametrize("chosen", ["", "x", "9" * 30, "of strangers"])
+def test_only_a_configuration_of_the_same_workspace_is_run(pressed_by, olga, workspace, configuration, chosen):
+    document = DocumentFactory(workspace=workspace, status="processed")
+    chosen = ConfigurationFactory().pk if chosen == "of strangers" else chosen
+
+    pressed = pressed_by(olga, f"/documents/{document.pk}/run/", configuration=chosen)
+
+    assert pressed.said == ["Nothing was started: choose a configuration of the document's workspace."]
+    assert not Run.objects.exists()
+
+
+def test_who_only_looks_gets_no_form_and_starts_nothing(seen_by, pressed_by, ravi, workspace, configuration):
+    document = DocumentFactory(workspace=workspace, status="processed")
+
+    assert "Run a configuration" not in text_of(seen_by(ravi, f"/documents/{document.pk}/"))
+    assert pressed_by(ravi, f"/documents/{document.pk}/run/", configuration=configuration.pk).status_code == 403
+    assert not Run.objects.exists()
