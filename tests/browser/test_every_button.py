@@ -128,6 +128,13 @@ def documents(person, workspace):
     person.act(path, "Run a configuration", "Run")
     (run,) = Run.objects.filter(input_document=document)
     assert person.page.url.endswith(f"/runs/{run.pk}/")
+    another = DocumentFactory(workspace=workspace, status="processed")
+    person.go("/documents/")
+    person.press(person.page.get_by_role("link", name="Run a configuration", exact=True))
+    person.press(person.page.get_by_role("button", name="Show its documents"))
+    person.page.get_by_role("checkbox", name=f"Run over document {another.pk},").check()
+    person.push("Run over the chosen documents")
+    assert Run.objects.filter(input_document=another, status="queued").exists()
     person.act(path, "Process again")
     document.refresh_from_db()
     assert document.status == "processing"

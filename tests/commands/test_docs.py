@@ -59,8 +59,8 @@ def test_every_exit_code_is_documented():
 
 
 def test_every_result_is_documented():
-    # Outcomes of pages only: commands have other ways to check feeds, to run jobs, and to send a ping.
-    of_pages = {Outcome.NOT_YOURS, Outcome.PINGED, Outcome.HAS_NEWER, Outcome.DUE, Outcome.IS_PAUSED}
+    # Outcomes of pages only: commands have other ways to submit runs, to check feeds, to run jobs, and to send a ping.
+    of_pages = {Outcome.NOT_YOURS, Outcome.PINGED, Outcome.HAS_NEWER, Outcome.DUE, Outcome.IS_PAUSED, Outcome.STARTED}
 
     for outcome in set(Outcome) - of_pages:
         assert f"| `{outcome}` |" in REFERENCE

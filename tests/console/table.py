@@ -153,6 +153,7 @@ PAGES: dict[str, Page] = {
     "reprocess_document": Page(OF_DOCUMENT, is_button=True),
     "document_quality": Page(),
     "choose_type": Page(OF_DOCUMENT, is_button=True),
+    "start_document_runs": Page(is_button=True, is_shared=True),
     "run_document": Page(OF_DOCUMENT, is_button=True),
     "dismiss_problem": Page({"id": problem}, is_button=True),
     "senders": Page(),
@@ -195,7 +196,7 @@ PAGES: dict[str, Page] = {
 ELSEWHERE = {
     *("change_password", "password_changed"),
     *("live", "live_one", "document_page", "artifact_page", "document_add"),
-    *("add_feed", "rehearse_backfill"),
+    *("add_feed", "rehearse_backfill", "document_runs", "document_runs_outcome"),
     *("failure", "note_failure", "rehearse_failure", "failure_again", "failure_outcome"),
 }
 ROUTES = {each.name for each in urlpatterns}

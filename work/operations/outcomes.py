@@ -14,6 +14,7 @@ class Outcome(StrEnum):
     CANCELLED = "cancelled"
     ASKED = "asked to stop"
     MADE = "queued again"
+    STARTED = "queued"
     PAUSED = "paused"
     RESUMED = "goes on"
     DUE = "is due now"
@@ -51,7 +52,7 @@ class Outcome(StrEnum):
 
 DONE = frozenset(
     {
-        *(Outcome.CANCELLED, Outcome.ASKED, Outcome.MADE),
+        *(Outcome.CANCELLED, Outcome.ASKED, Outcome.MADE, Outcome.STARTED),
         *(Outcome.PAUSED, Outcome.RESUMED, Outcome.DUE, Outcome.REMOVED, Outcome.RENAMED),
         *(Outcome.REVOKED, Outcome.PINGED, Outcome.DRAINING, Outcome.DISMISSED),
         *(Outcome.SWITCHED_OFF, Outcome.SWITCHED_ON, Outcome.APPLIED, Outcome.FORGOTTEN),
@@ -96,6 +97,7 @@ _CLAUSES = {
     Outcome.CANCELLED: ("cancelled {n} {one}", "cancelled {n} {many}"),
     Outcome.ASKED: ("asked {n} that is {claimed} to stop", "asked {n} that are {claimed} to stop"),
     Outcome.MADE: ("queued {n} {one} again", "queued {n} {many} again"),
+    Outcome.STARTED: ("queued a run over {n} {one}", "queued a run over each of {n} {many}"),
     Outcome.PAUSED: ("paused {n} {one}", "paused {n} {many}"),
     Outcome.RESUMED: ("resumed {n} {one}", "resumed {n} {many}"),
     Outcome.DUE: ("made {n} {one} due now", "made {n} {many} due now"),
@@ -135,6 +137,7 @@ _AHEAD = {
     Outcome.CANCELLED: ("will be cancelled",) * 2,
     Outcome.ASKED: ("will be asked to stop",) * 2,
     Outcome.MADE: ("will be queued again",) * 2,
+    Outcome.STARTED: ("will be queued",) * 2,
     Outcome.PAUSED: ("will be paused",) * 2,
     Outcome.RESUMED: ("will be resumed",) * 2,
     Outcome.DUE: ("will be due now",) * 2,

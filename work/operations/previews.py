@@ -21,6 +21,8 @@ MOST_AT_ONCE = 1000
 # The maximum number of rows in a preview. If there are more, it covers the oldest.
 MOST_PREVIEWED = 10_000
 LONGEST_NAME, LONGEST_REASON = 100, 500
+# The outcomes that make a new row.
+_NEED_PLACES = (Outcome.MADE, Outcome.STARTED)
 HEAD = ("row", "id", "name", "outcome", "new")
 
 IsTheirs = Callable[[Any], bool]
@@ -99,8 +101,8 @@ def preview(rows: Any, operation: Operation, is_theirs: IsTheirs) -> Preview:
     places = operation.capacity()
     for row in oldest[:MOST_PREVIEWED]:
         outcome = operation.predict(row) if is_theirs(row) else Outcome.NOT_YOURS
-        if outcome == Outcome.MADE and places is not None:
-            outcome = Outcome.MADE if places else Outcome.NO_PLACE
+        if outcome in _NEED_PLACES and places is not None:
+            outcome = outcome if places else Outcome.NO_PLACE
             places = max(0, places - 1)
         each.append(RowPreview(row, outcome))
     return Preview(each, is_cut=len(oldest) > MOST_PREVIEWED)

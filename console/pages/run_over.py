@@ -1,0 +1,121 @@
+"""Runs a configuration over many documents: choose, start, and see the outcome for each."""
+
+import re
+from collections import Counter
+from typing import Any
+
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponseRedirect
+from django.http.response import HttpResponseBase
+from django.urls import reverse
+
+from builds.models import Configuration
+from console import lists
+from console.frame import act, actor_of, page, person_of, query, show
+from documents import listing
+from documents.listing import Filters
+from documents.models import Document
+from runs import operations
+from runs.models import Run
+from work import clock
+from work.operations import once
+from work.operations.outcomes import DONE, Outcome, forecast, sentence
+from work.operations.previews import MOST_AT_ONCE, RowResult, apply, preview, storable_rows, table
+from workspaces.models import Workspace
+
+MOST_CONFIGURATIONS = 1000
+_KEY = re.compile("[A-Za-z0-9_-]{16,64}")
+
+
+@page
+def choose(request: HttpRequest) -> HttpResponseBase:
+    """Show the documents of a configuration's workspace. Those that it has not run over are chosen."""
+    configurations = _configurations(request)
+    chosen = lists.number(request.GET.get("configuration"))
+    configuration = next((each for each in configurations if each.pk == chosen), None)
+    type = request.GET.get("type") or None
+    context: dict[str, Any] = {"configurations": configurations, "configuration": configuration, "type": type}
+    if configuration is not None:
+        wanted = Filters(configuration.workspace_id, type=type)
+        rows = listing.documents(request.user, wanted, lists.ROWS + 1, behind=lists.starts_after(request))
+        slice = lists.sliced(request, rows)
+        context |= {
+            "slice": slice,
+            "each": _each(configuration, [document.pk for document in slice.rows]),
+            "once": once.new_key(),
+        }
+    return show(request, "console/run_over.html", "Run a configuration over documents", context)
+
+
+@act
+def start(request: HttpRequest) -> HttpResponseBase:
+    key, chosen = request.POST.get("once", ""), lists.number(request.POST.get("configuration"))
+    configuration = next((each for each in _configurations(request) if each.pk == chosen), None)
+    ids = [id for text in request.POST.getlist("id")[:MOST_AT_ONCE] if (id := lists.number(text)) is not None]
+    if configuration is None or not ids or not _KEY.fullmatch(key):
+        messages.warning(request, "Nothing was started: choose a configuration and at least one document.")
+        return HttpResponseRedirect(f"{reverse('console:document_runs')}?{query(request.GET, configuration=chosen)}")
+    if once.begin(person_of(request), key):
+        results: list[RowResult] = []
+        documents = Document.objects.listed().filter(pk__in=ids, workspace=configuration.workspace_id).order_by("pk")
+        try:
+            apply(
+                documents, operations.run_over(configuration), _is_theirs, results, actor=actor_of(request), reason=""
+            )
+        finally:
+            # Store the outcomes even after an error, because the runs that were started before it are not undone.
+            rows = storable_rows(results, lambda run: reverse("console:run", args=[run.pk]))
+            once.keep(person_of(request), key, {"configuration": configuration.name, "rows": rows})
+        outcomes = Counter(each.outcome for each in results)
+        level = messages.SUCCESS if DONE & outcomes.keys() else messages.WARNING
+        messages.add_message(request, level, sentence(Document, outcomes))
+    return HttpResponseRedirect(reverse("console:document_runs_outcome", args=[key]))
+
+
+@page
+def outcome(request: HttpRequest, key: str) -> HttpResponseBase:
+    """Show the outcome for each document, but only to the user who started the runs."""
+    result = once.find(person_of(request), key)
+    if result is None or (result and "configuration" not in result):
+        raise Http404("No such result, or you do not have access to it. Results are kept for a day.")
+    rows = result.get("rows", ())
+    if request.GET.get("format") == "csv":
+        return table("run-over", str(Document._meta.verbose_name), rows)
+    outcomes = Counter(Outcome(row[2]) for row in rows)
+    counts = [(each.value, number, each in DONE) for each, number in outcomes.items()]
+    context = {"result": result, "rows": rows, "counts": counts, "as_of": clock.now()}
+    title = f"Result for {len(rows):,} {'document' if len(rows) == 1 else 'documents'}"
+    return show(request, "console/run_over_outcome.html", title, context)
+
+
+def _configurations(request: HttpRequest) -> list[Configuration]:
+    operated = Workspace.objects.operated_by(request.user)
+    if not operated.exists():
+        raise PermissionDenied("You must be an operator of a workspace to run a configuration.")
+    rows = Configuration.objects.listed().filter(workspace__in=operated).order_by("name", "pk")
+    return list(rows[:MOST_CONFIGURATIONS])
+
+
+def _each(configuration: Configuration, ids: list[int]) -> list[dict[str, Any]]:
+    """Return each document, newest first, with its latest run of this configuration and what a new run would do."""
+    runs = Run.objects.filter(configuration=configuration, input_document__in=ids).order_by("pk")
+    latest = {run.input_document_id: run for run in runs.defer("error_message")}
+    documents = Document.objects.listed().filter(pk__in=ids)
+    expected = preview(documents, operations.run_over(configuration), _is_theirs).each
+    rows = [
+        {
+            "document": document,
+            "run": latest.get(document.pk),
+            "expected": forecast(outcome) if outcome in DONE else outcome.value,
+            "is_possible": outcome in DONE,
+            "is_chosen": outcome in DONE and document.pk not in latest,
+        }
+        for document, outcome in expected
+    ]
+    return sorted(rows, key=lambda row: ids.index(row["document"].pk))
+
+
+def _is_theirs(document: Document) -> bool:
+    """All documents are of the workspace of a configuration that the person operates."""
+    return True
