@@ -1,3 +1,4 @@
+from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
 from typing import Any
 from urllib.parse import urlencode
@@ -48,27 +49,66 @@ class IntakeForm(forms.Form):
         raise NotImplementedError
 
 
+@dataclass(frozen=True)
+class Received:
+    """What became of one of several files."""
+
+    name: str
+    document: Document | None = None
+    refused: Refused | None = None
+
+    @property
+    def there(self) -> Document | None:
+        """The document of the workspace that has the same bytes."""
+        return self.refused.document if isinstance(self.refused, DuplicateFile) else None
+
+
+class FileInput(forms.FileInput):
+    """Lets people choose several files. The field checks the last; `made_each` takes them all."""
+
+    allow_multiple_selected = True
+
+    def value_from_datadict(self, data: Any, files: Any, name: str) -> Any:
+        return files.get(name)
+
+
 class UploadForm(IntakeForm):
     workspace = forms.ModelChoiceField(Workspace.objects.none())
     file = forms.FileField(
         allow_empty_file=True,
         help_text=f"{sniffing.TAKEN}. The file type is detected from the content and must match the extension.",
-        widget=forms.FileInput(attrs={"accept": ",".join(sniffing.SUFFIXES)}),
+        widget=FileInput(attrs={"accept": ",".join(sniffing.SUFFIXES)}),
     )
     field = "file"
 
-    def __init__(self, request: HttpRequest, *, is_sent: bool) -> None:
+    def __init__(self, request: HttpRequest, *, is_sent: bool, takes_many: bool = False) -> None:
         super().__init__(request, is_sent=is_sent)
+        self.was_too_large = uploads.was_too_large(request)
+        if takes_many:
+            self.fields["file"].widget.attrs["multiple"] = True
         workspaces: Any = self.fields["workspace"]
         workspaces.queryset = self.operated
         if len(first_two := self.operated[:2]) == 1:
             workspaces.initial = first_two[0]
-        if uploads.was_too_large(request):
+        if self.was_too_large:
             self.fields["file"].error_messages["required"] = str(intake.too_large())
 
     def make(self) -> Document:
         file = self.cleaned_data["file"]
         self.name_sent = file.name
+        return self._receive(file)
+
+    def made_each(self) -> list[Received]:
+        """Create a document from each of several files; an empty list if the form is not valid."""
+        each: list[Received] = []
+        for file in self.files.getlist("file") if self.is_valid() else ():
+            try:
+                each.append(Received(file.name or "", self._receive(file)))
+            except Refused as refused:
+                each.append(Received(file.name or "", refused=refused))
+        return each
+
+    def _receive(self, file: Any) -> Document:
         return intake.receive(self.cleaned_data["workspace"], file, file.name, file.content_type or "", self.actor)
 
 

@@ -6,7 +6,7 @@ from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.exceptions import PermissionDenied
 from django.db.models import Exists, OuterRef
-from django.http import Http404, HttpRequest, HttpResponseRedirect
+from django.http import Http404, HttpRequest, HttpResponseRedirect, JsonResponse
 from django.http.response import HttpResponseBase
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods
@@ -19,7 +19,7 @@ from console.processing import in_words, processing_of
 from documents import corrections, listing, operations, quality, reprocessing, type_recognition, types, why
 from documents.corrections import InvalidCorrection
 from documents.fields import LONGEST_NAME, LONGEST_VALUE
-from documents.forms import AgainForm, UploadForm
+from documents.forms import AgainForm, IntakeForm, UploadForm
 from documents.lifecycle import DOCUMENT_STATES
 from documents.listing import Filters
 from documents.models import Document, DocumentProblem
@@ -74,7 +74,10 @@ def quality_page(request: HttpRequest) -> HttpResponseBase:
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def add(request: HttpRequest) -> HttpResponseBase:
-    """Add a document. As in the admin, the file is stored before the transaction begins."""
+    """Add documents. As in the admin, a file is stored before the transaction begins.
+
+    A script sends one file per request and asks for JSON.
+    """
     is_sent = request.method == "POST"
     if not Workspace.objects.operated_by(request.user).exists():
         if is_superuser(request):
@@ -83,13 +86,32 @@ def add(request: HttpRequest) -> HttpResponseBase:
             return show(request, "console/no_workspace.html", "No workspace yet", {}, status=status)
         raise PermissionDenied("You must be an operator of a workspace to add a document.")
     is_again = "again" in request.POST
-    upload = UploadForm(request, is_sent=is_sent and not is_again)
+    upload = UploadForm(request, is_sent=is_sent and not is_again, takes_many=True)
     form = AgainForm(request, is_sent=True) if is_again else upload
-    if is_sent and (document := form.made()):
+    if len(request.FILES.getlist("file")) > 1 and not is_again:
+        each = upload.made_each()
+        context = {"each": each, "was_too_large": upload.was_too_large, "form": upload, "upload": upload}
+        return show(request, "console/document_add.html", "Add documents", context)
+    document = form.made() if is_sent else None
+    if is_sent and request.accepts("application/json") and not request.accepts("text/html"):
+        return _told(form, document)
+    if document:
         messages.success(request, f"Stored {document.name} as document {document.pk}.")
         return HttpResponseRedirect(reverse("console:document", args=[document.pk]))
     context = {"form": form, "upload": upload}
-    return show(request, "console/document_add.html", "Add a document", context, status=form.answer_code)
+    return show(request, "console/document_add.html", "Add documents", context, status=form.answer_code)
+
+
+def _told(form: IntakeForm, document: Document | None) -> JsonResponse:
+    """Return what became of a file, for the script of the page."""
+    if document:
+        return JsonResponse(
+            {"document": document.pk, "page": reverse("console:document", args=[document.pk])}, status=201
+        )
+    there = form.there
+    errors = [str(error) for errors in form.errors.values() for error in errors]
+    told = {"error": " ".join(errors), "there": reverse("console:document", args=[there.pk]) if there else None}
+    return JsonResponse(told, status=form.answer_code if form.answer_code >= 400 else 409 if there else 422)
 
 
 @page

@@ -199,6 +199,64 @@ def test_the_same_bytes_are_stored_again_if_somebody_says_so(pressed_by, olga, w
     assert page.said[0].startswith("Stored b.txt")
 
 
+def test_several_files_are_stored_and_each_says_what_became_of_it(pressed_by, olga, workspace):
+    there = DocumentFactory(workspace=workspace)
+    pressed_by(olga, "/documents/add/", workspace=workspace.pk, file=sent(TXT, "there.txt", "text/plain"))
+    there = Document.objects.exclude(pk=there.pk).get()
+    files = [sent(name="new.pdf"), sent(TXT, "again.txt", "text/plain"), sent(b"", "empty.pdf")]
+
+    page = pressed_by(olga, "/documents/add/", workspace=workspace.pk, file=files)
+
+    new = Document.objects.get(name="new.pdf")
+    stored, again, empty = page.context["each"]
+    assert (stored.document, again.there, empty.document) == (new, there, None)
+    text = text_of(page)
+    assert f"stored document {new.pk}" in text
+    assert f"already there document {there.pk}" in text
+    assert f"refused {empty.refused}" in text
+    assert not Document.objects.filter(name__in=["again.txt", "empty.pdf"]).exists()
+
+
+def test_of_several_files_those_that_are_too_large_together_are_named_as_missing(pressed_by, olga, workspace, settings):
+    settings.ADE_MAX_UPLOAD_BYTES = len(PDF) + len(TXT) + 10
+    files = [sent(), sent(TXT, "b.txt", "text/plain"), sent(TXT + b"!" * 50, "c.txt", "text/plain")]
+
+    page = pressed_by(olga, "/documents/add/", workspace=workspace.pk, file=files)
+
+    assert [each.name for each in page.context["each"]] == ["invoice.pdf", "b.txt"]
+    assert "The files that are missing here were not stored" in text_of(page)
+
+
+def test_several_files_for_no_workspace_are_not_stored(pressed_by, olga, workspace):
+    page = pressed_by(olga, "/documents/add/", file=[sent(), sent(TXT, "b.txt", "text/plain")])
+
+    assert page.context["upload"].errors["workspace"]
+    assert "Nothing was stored." in text_of(page)
+    assert not Document.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("file", "status", "told"),
+    [
+        ((PDF, "new.pdf"), 201, {"document", "page"}),
+        ((TXT, "again.txt", "text/plain"), 409, {"error", "there"}),
+        ((b"", "empty.pdf"), 422, {"error", "there"}),
+    ],
+    ids=["stored", "already there", "refused"],
+)
+def test_the_script_of_the_page_is_told_in_json(client, pressed_by, olga, workspace, file, status, told):
+    pressed_by(olga, "/documents/add/", workspace=workspace.pk, file=sent(TXT, "there.txt", "text/plain"))
+    sending = {"workspace": workspace.pk, "file": sent(*file)}
+
+    answer = client.post("/documents/add/", sending, headers={"accept": "application/json"})
+
+    assert (answer.status_code, answer.json().keys()) == (status, told)
+    if status == 201:
+        assert answer.json()["page"] == page_of(Document.objects.get(name="new.pdf"))
+    if status == 409:
+        assert answer.json()["there"] == page_of(Document.objects.get(name="there.txt"))
+
+
 def test_only_operators_add(seen_by, pressed_by, olga, ravi, zed, workspace):
     assert seen_by(olga, "/documents/add/").status_code == 200
     for person in (ravi, zed):
