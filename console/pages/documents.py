@@ -104,14 +104,13 @@ def add(request: HttpRequest) -> HttpResponseBase:
 
 def _told(form: IntakeForm, document: Document | None) -> JsonResponse:
     """Return what became of a file, for the script of the page."""
+    named = document or form.there
+    told = {"document": named.pk, "page": reverse("console:document", args=[named.pk])} if named else {}
     if document:
-        return JsonResponse(
-            {"document": document.pk, "page": reverse("console:document", args=[document.pk])}, status=201
-        )
-    there = form.there
-    errors = [str(error) for errors in form.errors.values() for error in errors]
-    told = {"error": " ".join(errors), "there": reverse("console:document", args=[there.pk]) if there else None}
-    return JsonResponse(told, status=form.answer_code if form.answer_code >= 400 else 409 if there else 422)
+        return JsonResponse(told, status=201)
+    errors = " ".join(str(error) for errors in form.errors.values() for error in errors)
+    status = form.answer_code if form.answer_code >= 400 else 409 if form.there else 422
+    return JsonResponse({**told, "error": errors}, status=status)
 
 
 @page

@@ -27,12 +27,14 @@
         list = summary.parentElement.querySelector(".uploads");
     }
 
+    // How many are waiting, on their way, or waiting to be sent again.
+    const left = () => total - counts.stored - counts.there - counts.refused;
+
     function tell() {
         const parts = [`${counts.stored} of ${total} stored`];
         if (counts.there) parts.push(`${counts.there} already there`);
         if (counts.refused) parts.push(`${counts.refused} refused`);
-        const left = total - counts.stored - counts.there - counts.refused;
-        summary.textContent = `${parts.join(", ")}${left ? ". Keep this page open." : "."}`;
+        summary.textContent = `${parts.join(", ")}${left() ? ". Keep this page open." : "."}`;
     }
 
     function add(files) {
@@ -86,8 +88,8 @@
             return;
         }
         one.bar.remove();
-        if (request.status === 201) say(one, "stored", "stored", answer.page, `document ${answer.document}`);
-        else if (answer?.there) say(one, "there", "already there", answer.there, "document");
+        if (request.status === 201) say(one, "stored", "stored", answer);
+        else if (request.status === 409 && answer) say(one, "there", "already there", answer);
         else say(one, "refused", `refused: ${answer?.error || reason(request)}`);
         tell();
     }
@@ -99,14 +101,14 @@
             : `The server answered ${request.status}.`;
     }
 
-    function say(one, kind, text, page, title) {
+    function say(one, kind, text, named) {
         counts[kind] += 1;
         one.told.textContent = text;
         one.told.className = `is-${kind}`;
-        if (!page) return;
+        if (!named) return;
         const link = document.createElement("a");
-        link.href = page;
-        link.textContent = title;
+        link.href = named.page;
+        link.textContent = `document ${named.document}`;
         one.told.after(" ", link);
     }
 
@@ -145,6 +147,6 @@
         for (const entry of entries) add(await filesOf(entry));
     });
     window.addEventListener("beforeunload", (event) => {
-        if (active || queue.length) event.preventDefault();
+        if (left()) event.preventDefault();
     });
 })();
