@@ -36,7 +36,8 @@ def latest(user: User, wanted: Filters, most: int, *, behind: int | None = None)
     if wanted.status:
         rows = rows.filter(status=wanted.status)
     if wanted.type is not None:
-        rows = rows.filter(type=wanted.type)
+        # PostgreSQL refuses NUL.
+        rows = rows.filter(type=wanted.type.replace("\0", ""))
     if wanted.is_to_review:
         rows = rows.filter(to_review=True)
     if behind is not None:

@@ -21,7 +21,7 @@ from runs.models import Run
 from work import clock
 from work.operations import once
 from work.operations.outcomes import DONE, Outcome, forecast, sentence
-from work.operations.previews import MOST_AT_ONCE, RowResult, apply, preview, storable_rows, table
+from work.operations.previews import MOST_AT_ONCE, RowResult, apply, storable_rows, table
 from workspaces.models import Workspace
 
 MOST_CONFIGURATIONS = 1000
@@ -42,7 +42,8 @@ def choose(request: HttpRequest) -> HttpResponseBase:
         slice = lists.sliced(request, rows)
         context |= {
             "slice": slice,
-            "each": _each(configuration, [document.pk for document in slice.rows]),
+            "each": _each(configuration, [document.pk for document in slice.rows], request.GET.get("choose", "")),
+            "places": operations.free_places(),
             "once": once.new_key(),
         }
     return show(request, "console/run_over.html", "Run a configuration over documents", context)
@@ -55,7 +56,8 @@ def start(request: HttpRequest) -> HttpResponseBase:
     ids = [id for text in request.POST.getlist("id")[:MOST_AT_ONCE] if (id := lists.number(text)) is not None]
     if configuration is None or not ids or not _KEY.fullmatch(key):
         messages.warning(request, "Nothing was started: choose a configuration and at least one document.")
-        return HttpResponseRedirect(f"{reverse('console:document_runs')}?{query(request.GET, configuration=chosen)}")
+        kept = query(request.GET, configuration=chosen, type=request.POST.get("type"))
+        return HttpResponseRedirect(f"{reverse('console:document_runs')}?{kept}")
     if once.begin(person_of(request), key):
         results: list[RowResult] = []
         documents = Document.objects.listed().filter(pk__in=ids, workspace=configuration.workspace_id).order_by("pk")
@@ -85,7 +87,7 @@ def outcome(request: HttpRequest, key: str) -> HttpResponseBase:
     outcomes = Counter(Outcome(row[2]) for row in rows)
     counts = [(each.value, number, each in DONE) for each, number in outcomes.items()]
     context = {"result": result, "rows": rows, "counts": counts, "as_of": clock.now()}
-    title = f"Result for {len(rows):,} {'document' if len(rows) == 1 else 'documents'}"
+    title = f"Result for {len(rows):,} {'document' if len(rows) == 1 else 'documents'}" if result else "Starting runs"
     return show(request, "console/run_over_outcome.html", title, context)
 
 
@@ -97,23 +99,28 @@ def _configurations(request: HttpRequest) -> list[Configuration]:
     return list(rows[:MOST_CONFIGURATIONS])
 
 
-def _each(configuration: Configuration, ids: list[int]) -> list[dict[str, Any]]:
-    """Return each document, newest first, with its latest run of this configuration and what a new run would do."""
+def _each(configuration: Configuration, ids: list[int], choose: str) -> list[dict[str, Any]]:
+    """Return each document in this order, with its latest run of the configuration and what a new run would do.
+
+    Chosen are all, none, or otherwise those without a run.
+    """
     runs = Run.objects.filter(configuration=configuration, input_document__in=ids).order_by("pk")
     latest = {run.input_document_id: run for run in runs.defer("error_message")}
-    documents = Document.objects.listed().filter(pk__in=ids)
-    expected = preview(documents, operations.run_over(configuration), _is_theirs).each
-    rows = [
-        {
-            "document": document,
-            "run": latest.get(document.pk),
-            "expected": forecast(outcome) if outcome in DONE else outcome.value,
-            "is_possible": outcome in DONE,
-            "is_chosen": outcome in DONE and document.pk not in latest,
-        }
-        for document, outcome in expected
-    ]
-    return sorted(rows, key=lambda row: ids.index(row["document"].pk))
+    documents, operation = Document.objects.listed().filter(pk__in=ids), operations.run_over(configuration)
+    rows = []
+    for document in sorted(documents, key=lambda document: ids.index(document.pk)):
+        outcome, run = operation.predict(document), latest.get(document.pk)
+        is_possible = outcome in DONE
+        rows.append(
+            {
+                "document": document,
+                "run": run,
+                "expected": forecast(outcome) if is_possible else outcome.value,
+                "is_possible": is_possible,
+                "is_chosen": is_possible and (choose == "all" or (choose != "none" and run is None)),
+            }
+        )
+    return rows
 
 
 def _is_theirs(document: Document) -> bool:

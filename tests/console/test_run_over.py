@@ -142,12 +142,28 @@ def test_what_has_failed_since_and_what_does_not_fit_is_skipped_and_said(
     assert Run.objects.get().input_document == documents[1]
 
 
-def test_a_full_queue_is_foreseen(chooser, documents, settings):
+def test_the_page_says_how_many_runs_fit_and_lets_people_choose_which(chooser, documents, settings):
+    assert "The queue has room" not in text_of(chooser())
     settings.ADE_QUEUE_SIZE = 1
 
-    expected = [row["expected"] for row in rows_of(chooser()).values()]
+    page = chooser()
 
-    assert sorted(expected) == ["no place in the queue", "no place in the queue", "will be queued"]
+    assert "The queue has room for 1 more run." in text_of(page)
+    assert len(chosen_on(page)) == 3
+
+
+def test_all_or_none_are_chosen_with_one_click(chooser, documents, configuration):
+    build = BuildFactory(configuration=configuration, status="ready")
+    RunFactory(configuration=configuration, build=build, input_document=documents[0], status="succeeded")
+    write(documents[1], status="failed")
+
+    assert chosen_on(chooser(more="&choose=none")) == []
+    assert chosen_on(chooser(more="&choose=all")) == [documents[2].pk, documents[0].pk]
+
+
+@pytest.mark.parametrize("path", ["/documents/", PAGE])
+def test_a_type_that_no_database_takes_is_no_error(seen_by, olga, configuration, documents, path):
+    assert seen_by(olga, f"{path}?configuration={configuration.pk}&type=%00x").status_code == 200
 
 
 @pytest.mark.parametrize("broken", ["once", "configuration", "id"])
