@@ -87,6 +87,7 @@ def _is_of_item(candidate: Candidate, tables: list[ItemTable]) -> bool:
     return (
         candidate.kind == "number"
         and candidate.how == "right"
+        and "weak" in candidate.signs
         and any(each.box(0, len(each.text)) == candidate.box for table in tables for each in table.numbers())
     )
 
