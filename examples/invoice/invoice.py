@@ -24,8 +24,11 @@ class Item:
 
 
 class Invoice:
-    def __init__(self, document: Document, computed: Mapping[str, str] | None = None) -> None:
+    def __init__(self, document: Document, computed: Mapping[str, tuple[str, float]] | None = None) -> None:
         self._document = document
+        # What runs have published, this one computes again: what it was computed from may have changed.
+        self._fields = {name: field for name, field in document.fields.items() if not field.source.startswith("run ")}
+        # Values with their confidence.
         self._computed = dict(computed or {})
         self.type = document.type.name if document.type else ""
         self.number = self.text("invoice_number")
@@ -33,10 +36,14 @@ class Invoice:
         self.rows = table.rows if table else []
         self.items = [_item(number, row) for number, row in enumerate(self.rows, 1)]
 
+    def values(self) -> dict[str, str]:
+        """Return all fields with their values, with those that were computed."""
+        return {name: self.text(name) for name in {**self._fields, **self._computed}}
+
     def text(self, name: str) -> str:
         if name in self._computed:
-            return self._computed[name]
-        field = self._document.fields.get(name)
+            return self._computed[name][0]
+        field = self._fields.get(name)
         return field.value if field else ""
 
     def amount(self, name: str) -> Decimal | None:
@@ -50,7 +57,9 @@ class Invoice:
             return None
 
     def confidence(self, name: str) -> float:
-        field = self._document.fields.get(name)
+        if name in self._computed:
+            return self._computed[name][1]
+        field = self._fields.get(name)
         return (field.confidence if field else None) or 0.0
 
     @property
@@ -69,12 +78,13 @@ class Invoice:
     def tax_rates(self) -> dict[Decimal, tuple[Decimal, Decimal]]:
         """Return the net amount and the tax by rate, from fields such as `tax_base_19` and `tax_amount_7_7`."""
         rates = {}
-        for name in self._document.fields:
+        for name in self._fields:
             if name.startswith("tax_base_"):
-                rate = name.removeprefix("tax_base_")
-                base, tax = self.amount(name), self.amount(f"tax_amount_{rate}")
-                if base is not None and tax is not None:
-                    rates[Decimal(rate.replace("_", "."))] = (base, tax)
+                suffix = name.removeprefix("tax_base_")
+                rate = _number(suffix.replace("_", "."))
+                base, tax = self.amount(name), self.amount(f"tax_amount_{suffix}")
+                if rate is not None and base is not None and tax is not None:
+                    rates[rate] = (base, tax)
         return rates
 
     def missing_total(self) -> tuple[str, Decimal, float] | None:
@@ -88,8 +98,8 @@ class Invoice:
         # Both must be right, so the result is no surer than both together.
         return name, value, round(self.confidence(known[0]) * self.confidence(known[1]), 2)
 
-    def with_value(self, name: str, value: str) -> Invoice:
-        return Invoice(self._document, {**self._computed, name: value})
+    def with_value(self, name: str, value: str, confidence: float) -> Invoice:
+        return Invoice(self._document, {**self._computed, name: (value, confidence)})
 
 
 def _item(row: int, cells: Mapping[str, Cell]) -> Item:
@@ -101,6 +111,7 @@ def _item(row: int, cells: Mapping[str, Cell]) -> Item:
 
 def _number(text: str) -> Decimal | None:
     try:
-        return Decimal(text.split(" ")[0])
+        value = Decimal(text.split(" ")[0])
     except InvalidOperation:
         return None
+    return value if value.is_finite() else None

@@ -42,12 +42,12 @@ def complete(ctx: Context) -> None:
         name, value, confidence = missing
         ctx.field(name, invoice.money(value), confidence=confidence)
         ctx.log(f"{name} is computed from the two other totals: {invoice.money(value)}")
-        invoice = invoice.with_value(name, str(value))
+        invoice = invoice.with_value(name, invoice.money(value), confidence)
     if not invoice.text("due_date") and (due := payment.due_date(invoice)):
         day, confidence = due
         ctx.field("due_date", day, confidence=confidence)
         ctx.log(f"due_date is computed from the terms of payment: {day}")
-        invoice = invoice.with_value("due_date", str(day))
+        invoice = invoice.with_value("due_date", str(day), confidence)
     ctx.data["invoice"] = invoice
 
 
@@ -66,8 +66,11 @@ def check(ctx: Context) -> None:
 def prepare_payment(ctx: Context) -> None:
     invoice: Invoice = ctx.data["invoice"]
     if discount := payment.discount(invoice):
-        ctx.field("discount_date", discount.until, confidence=discount.confidence)
-        ctx.field("discounted_total", invoice.money(discount.total), confidence=discount.confidence)
+        found = {"discount_date": str(discount.until), "discounted_total": invoice.money(discount.total)}
+        for name, value in found.items():
+            ctx.field(name, value, confidence=discount.confidence)
+            invoice = invoice.with_value(name, value, discount.confidence)
+        ctx.data["invoice"] = invoice
     try:
         ctx.artifact("payment.txt", payment.transfer(invoice))
     except payment.NotPayable as reason:
@@ -79,7 +82,7 @@ def report(ctx: Context) -> None:
     """Write everything to a file for other programs."""
     invoice: Invoice = ctx.data["invoice"]
     data = {
-        "fields": {field.name: field.value for field in ctx.document.fields.values()},
+        "fields": invoice.values(),
         "line_items": [{name: cell.text for name, cell in row.items()} for row in invoice.rows],
         "checks": [{"check": each.name, "result": each.result, "detail": each.detail} for each in ctx.data["checks"]],
     }

@@ -30,11 +30,12 @@ ROWS = [("3", "12.50 EUR", "37.50 EUR"), ("10", "4.20 EUR", "42.00 EUR")]
 def run(tmp_path):
     """Run over a document of which ADE has understood these values, some of them changed or, with None, left out."""
 
-    def run(rows=ROWS, type="invoice", confidence=0.95, **changed):
+    def run(rows=ROWS, type="invoice", confidence=0.95, published=(), **changed):
         work = tmp_path / str(len(list(tmp_path.iterdir()))) / "work"
         work.mkdir(parents=True)
         values = {name: value for name, value in {**VALUES, **changed}.items() if value is not None}
         fields = [{"name": name, "value": value, "confidence": confidence} for name, value in values.items()]
+        fields += [{"name": name, "value": value, "source": "run 1"} for name, value in published]
         columns = [{"name": name, "label": name, "kind": "decimal"} for name in ITEMS]
         table = {"name": "line_items", "columns": columns}
         table["rows"] = [[{"text": value, "value": value} for value in row] for row in rows]
@@ -110,6 +111,30 @@ def test_a_missing_total_is_computed_and_no_surer_than_the_others(run, missing):
     assert outcome.value(missing) == VALUES[missing]
     assert outcome.fields[missing]["confidence"] == pytest.approx(0.95 * 0.95, abs=0.01)
     assert checks_of(outcome)["net + tax = gross"][0] == "passed"
+
+
+def test_what_a_run_has_published_is_computed_again(run):
+    published = [("gross_total", "90.00 EUR"), ("due_date", "2026-12-01")]
+
+    outcome = run(gross_total=None, due_date=None, published=published)
+
+    assert outcome.value("gross_total") == "95.40 EUR"
+    assert outcome.value("due_date") == "2026-12-18"
+    assert failed(outcome) == {}
+
+
+def test_values_that_are_no_numbers_are_not_calculated_with(run):
+    outcome = run(net_total="NaN EUR", tax_base_reduced="79.50 EUR", tax_amount_reduced="15.90 EUR")
+
+    assert outcome.result["outcome"] == "succeeded", outcome.printed
+    assert outcome.value("net_total") == "79.50 EUR"
+
+
+def test_the_file_for_programs_has_what_was_computed(run):
+    fields = json.loads(run(due_date=None, gross_total=None).artifact("invoice.json"))["fields"]
+
+    expected = {"due_date": "2026-12-18", "gross_total": "95.40 EUR", "discount_date": "2026-11-28"}
+    assert {name: fields[name] for name in expected} == expected
 
 
 @pytest.mark.parametrize(
