@@ -86,6 +86,7 @@ class UploadForm(IntakeForm):
         self.was_too_large = uploads.was_too_large(request)
         if takes_many:
             self.fields["file"].widget.attrs["multiple"] = True
+            self.fields["file"].label = "Files"
         workspaces: Any = self.fields["workspace"]
         workspaces.queryset = self.operated
         if len(first_two := self.operated[:2]) == 1:

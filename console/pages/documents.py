@@ -88,12 +88,15 @@ def add(request: HttpRequest) -> HttpResponseBase:
     is_again = "again" in request.POST
     upload = UploadForm(request, is_sent=is_sent and not is_again, takes_many=True)
     form = AgainForm(request, is_sent=True) if is_again else upload
-    if len(request.FILES.getlist("file")) > 1 and not is_again:
+    wants_json = request.accepts("application/json") and not request.accepts("text/html")
+    files = request.FILES.getlist("file")
+    # One file may be what is left of several that were too large together.
+    if (len(files) > 1 or (files and upload.was_too_large)) and not is_again and not wants_json:
         each = upload.made_each()
         context = {"each": each, "was_too_large": upload.was_too_large, "form": upload, "upload": upload}
         return show(request, "console/document_add.html", "Add documents", context)
     document = form.made() if is_sent else None
-    if is_sent and request.accepts("application/json") and not request.accepts("text/html"):
+    if is_sent and wants_json:
         return _told(form, document)
     if document:
         messages.success(request, f"Stored {document.name} as document {document.pk}.")

@@ -3,7 +3,8 @@
     const form = document.querySelector("form[data-uploads]");
     if (!form || !window.DataTransfer) return;
     const input = form.querySelector("input[type=file]");
-    const AT_ONCE = 2, MOST_TRIES = 6;
+    // One at a time: two files with the same bytes that arrive at once might both be stored.
+    const AT_ONCE = 1, MOST_TRIES = 6;
     const counts = {stored: 0, there: 0, refused: 0};
     const queue = [];
     let list, summary, active = 0, total = 0;
@@ -18,7 +19,10 @@
     choose.textContent = "Choose a folder";
     choose.addEventListener("click", () => folder.click());
     folder.addEventListener("change", () => { add([...folder.files]); folder.value = ""; });
-    form.querySelector("button.main").after(" ", choose, folder);
+    const hint = document.createElement("span");
+    hint.className = "quiet";
+    hint.textContent = " or drop files and folders anywhere on this page.";
+    form.querySelector("button.main").after(" ", choose, hint, folder);
 
     function show() {
         const template = document.getElementById("uploading");
@@ -38,20 +42,9 @@
     }
 
     function add(files) {
-        if (!files.length) return;
-        if (!list) show();
+        if (!files.length || !form.elements.workspace.reportValidity()) return;
         const workspace = form.elements.workspace.value;
-        for (const file of files) {
-            const row = document.createElement("li"), name = document.createElement("bdi");
-            const bar = document.createElement("progress"), told = document.createElement("span");
-            name.textContent = file.name;
-            bar.max = 1;
-            bar.value = 0;
-            bar.setAttribute("aria-label", `Sent of ${file.name}`);
-            row.append(name, " ", bar, " ", told);
-            list.append(row);
-            queue.push({file, workspace, bar, told, tries: 0});
-        }
+        for (const file of files) queue.push({file, workspace, tries: 0, ...line(file.name)});
         total += files.length;
         tell();
         work();
@@ -64,6 +57,8 @@
     function send(one) {
         active += 1;
         one.tries += 1;
+        one.bar.value = 0;
+        one.told.textContent = "";
         const body = new FormData(), request = new XMLHttpRequest();
         body.set("csrfmiddlewaretoken", form.elements.csrfmiddlewaretoken.value);
         body.set("workspace", one.workspace);
@@ -80,14 +75,14 @@
 
     function ended(one, request) {
         const answer = request.response;
-        // The network, a busy server or a limit of uploads: the same file is sent again later. It is never stored twice.
+        // The network, a busy server or a limit of uploads: the same file is sent again later. If it was stored, the
+        // server says that it is already there.
         if ([0, 429, 502, 503, 504].includes(request.status) && one.tries < MOST_TRIES) {
             const seconds = Number(request.getResponseHeader("Retry-After")) || 2 ** one.tries;
             one.told.textContent = `waits ${seconds} s to try again`;
             setTimeout(() => { queue.push(one); work(); }, seconds * 1000);
             return;
         }
-        one.bar.remove();
         if (request.status === 201) say(one, "stored", "stored", answer);
         else if (request.status === 409 && answer) say(one, "there", "already there", answer);
         else say(one, "refused", `refused: ${answer?.error || reason(request)}`);
@@ -103,6 +98,7 @@
 
     function say(one, kind, text, named) {
         counts[kind] += 1;
+        one.bar.remove();
         one.told.textContent = text;
         one.told.className = `is-${kind}`;
         if (!named) return;
@@ -112,14 +108,38 @@
         one.told.after(" ", link);
     }
 
-    async function filesOf(entry) {
-        if (entry.isFile) return [await new Promise((done, fail) => entry.file(done, fail))];
-        const reader = entry.createReader(), found = [];
-        for (;;) {
-            const some = await new Promise((done, fail) => reader.readEntries(done, fail));
-            if (!some.length) return found;
-            for (const each of some) found.push(...await filesOf(each));
+    // Adds the files of an entry that was dropped, as soon as they are found. What cannot be read is refused.
+    async function addEntry(entry) {
+        try {
+            if (entry.isFile) {
+                add([await new Promise((done, fail) => entry.file(done, fail))]);
+                return;
+            }
+            const reader = entry.createReader();
+            for (;;) {
+                const some = await new Promise((done, fail) => reader.readEntries(done, fail));
+                if (!some.length) return;
+                for (const each of some) await addEntry(each);
+            }
+        } catch {
+            say(line(entry.name), "refused", "refused: it could not be read.");
+            total += 1;
+            tell();
         }
+    }
+
+    // Returns a new line of the list for a file.
+    function line(called) {
+        if (!list) show();
+        const row = document.createElement("li"), name = document.createElement("bdi");
+        const bar = document.createElement("progress"), told = document.createElement("span");
+        name.textContent = called;
+        bar.max = 1;
+        bar.value = 0;
+        bar.setAttribute("aria-label", `Sent of ${called}`);
+        row.append(name, " ", bar, " ", told);
+        list.append(row);
+        return {bar, told};
     }
 
     form.addEventListener("submit", (event) => {
@@ -140,11 +160,11 @@
         if (!event.dataTransfer.types.includes("Files")) return;
         event.preventDefault();
         document.body.classList.remove("dropping");
-        if (!form.elements.workspace.value) { form.reportValidity(); return; }
+        if (!form.elements.workspace.reportValidity()) return;
         // The entries are gone after the first await.
         const entries = [...event.dataTransfer.items].map((item) => item.webkitGetAsEntry?.()).filter(Boolean);
         if (!entries.length) { add([...event.dataTransfer.files]); return; }
-        for (const entry of entries) add(await filesOf(entry));
+        for (const entry of entries) await addEntry(entry);
     });
     window.addEventListener("beforeunload", (event) => {
         if (left()) event.preventDefault();

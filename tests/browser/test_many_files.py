@@ -15,7 +15,7 @@ FILES = [
     {"name": "empty.txt", "mimeType": "text/plain", "buffer": b""},
     {"name": "again.txt", "mimeType": "text/plain", "buffer": TXT},
 ]
-# Drops text files on the page, as a person does; one is in a folder as far as the page can see.
+# Drops text files on the page, as a person does.
 DROP = """(count) => {
     const data = new DataTransfer();
     for (let n = 0; n < count; n += 1) data.items.add(new File([`letter ${n}\\n`], `${n}.txt`, {type: "text/plain"}));
@@ -40,10 +40,10 @@ def lines(page):
 def test_each_file_shows_what_became_of_it(person):
     page = person.page
     person.go(ADD)
-    page.get_by_label("File", exact=True).set_input_files(FILES[:3])
+    page.get_by_label("Files", exact=True).set_input_files(FILES[:3])
     page.get_by_role("button", name="Add", exact=True).click()
     page.get_by_text("2 of 3 stored, 1 refused.").wait_for()
-    page.get_by_label("File", exact=True).set_input_files(FILES[3:])
+    page.get_by_label("Files", exact=True).set_input_files(FILES[3:])
     page.get_by_role("button", name="Add", exact=True).click()
     page.get_by_text("2 of 4 stored, 1 already there, 1 refused.").wait_for()
 
@@ -59,6 +59,36 @@ def test_each_file_shows_what_became_of_it(person):
     page.wait_for_url(f"**/documents/{stored['letter.txt']}/")
     # The browser logs the answers that refuse a file.
     assert [each for each in person.complaints if "422" not in each and "409" not in each] == []
+
+
+def test_a_folder_is_added_with_everything_in_it(person, tmp_path):
+    page = person.page
+    for name in ("one.txt", "below/two.txt", "below/deep/three.txt"):
+        path = tmp_path / "papers" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"this is {name}\n")
+
+    person.go(ADD)
+    with page.expect_file_chooser() as choosing:
+        page.get_by_role("button", name="Choose a folder").click()
+    choosing.value.set_files(tmp_path / "papers")
+    page.get_by_text("3 of 3 stored.").wait_for()
+
+    assert set(Document.objects.values_list("name", flat=True)) == {"one.txt", "two.txt", "three.txt"}
+
+
+def test_without_a_workspace_nothing_is_sent(look):
+    user = UserFactory(username="edda")
+    for _ in range(2):
+        MembershipFactory(user=user, role="operator")
+    person = look(user)
+    person.go(ADD)
+
+    person.page.evaluate(DROP, 3)
+
+    assert person.page.get_by_label("Workspace").evaluate("each => each.matches(':focus')")
+    assert person.page.locator(".uploads").count() == 0
+    assert not Document.objects.exists()
 
 
 @pytest.mark.parametrize("person", [{"width": 375, "scheme": "dark"}], indirect=True)
@@ -86,7 +116,7 @@ def test_a_file_whose_answer_was_lost_is_sent_again_and_stored_once(person):
 
     person.go(ADD)
     page.route("**/documents/add/", lose)
-    page.get_by_label("File", exact=True).set_input_files(FILES[1])
+    page.get_by_label("Files", exact=True).set_input_files(FILES[1])
     page.get_by_role("button", name="Add", exact=True).click()
     page.get_by_text("0 of 1 stored, 1 already there.").wait_for(timeout=300_000)
 
@@ -98,7 +128,7 @@ def test_who_is_signed_out_meanwhile_is_told(person):
     page = person.page
     person.go(ADD)
     person.context.clear_cookies()
-    page.get_by_label("File", exact=True).set_input_files(FILES[1])
+    page.get_by_label("Files", exact=True).set_input_files(FILES[1])
     page.get_by_role("button", name="Add", exact=True).click()
 
     page.get_by_text("0 of 1 stored, 1 refused.").wait_for()
@@ -109,7 +139,7 @@ def test_who_is_signed_out_meanwhile_is_told(person):
 def test_many_files_are_sent_without_scripts(person):
     page = person.page
     person.go(ADD)
-    page.get_by_label("File", exact=True).set_input_files(FILES)
+    page.get_by_label("Files", exact=True).set_input_files(FILES)
     person.press(page.get_by_role("button", name="Add", exact=True))
 
     assert page.get_by_role("heading", name="4 files").is_visible()

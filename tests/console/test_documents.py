@@ -227,6 +227,15 @@ def test_of_several_files_those_that_are_too_large_together_are_named_as_missing
     assert "The files that are missing here were not stored" in text_of(page)
 
 
+def test_a_file_that_is_too_large_beside_a_small_one_is_named_as_missing(pressed_by, olga, workspace, settings):
+    settings.ADE_MAX_UPLOAD_BYTES = len(PDF) + 10
+
+    page = pressed_by(olga, "/documents/add/", workspace=workspace.pk, file=[sent(), sent(PDF + b"!" * 99, "b.pdf")])
+
+    assert [each.name for each in page.context["each"]] == ["invoice.pdf"]
+    assert "The files that are missing here were not stored" in text_of(page)
+
+
 def test_several_files_for_no_workspace_are_not_stored(pressed_by, olga, workspace):
     page = pressed_by(olga, "/documents/add/", file=[sent(), sent(TXT, "b.txt", "text/plain")])
 
