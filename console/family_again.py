@@ -6,14 +6,13 @@ from typing import Any
 
 from django.contrib.auth.models import AbstractUser
 from django.db.models import Exists, OuterRef
-from django.urls import reverse
 
 from console.failure_groups import Family
+from console.in_bulk import apply_once
 from runs.models import BACKWARDS, OUTCOME, Run
 from runs.operations import RUN_AGAIN
-from work.operations import once
 from work.operations.outcomes import Outcome
-from work.operations.previews import OperationResult, Preview, RowResult, apply, preview, storable_rows
+from work.operations.previews import OperationResult, Preview, RowResult, preview
 from workspaces.models import Workspace
 
 
@@ -21,21 +20,13 @@ def preview_again(person: AbstractUser, family: Family) -> Preview:
     return preview(_runs(family), RUN_EACH_AGAIN, _is_theirs(person))
 
 
-def run_again_once(person: AbstractUser, family: Family, key: str, until: int) -> list[RowResult]:
+def run_again_once(person: AbstractUser, family: Family, key: str, until: int) -> list[RowResult] | None:
     """Run the family's failed runs with IDs up to `until` again, and store the outcomes under the key. A second request
-    with the same key does nothing and returns an empty list.
+    with the same key does nothing and returns None.
     """
-    results: list[RowResult] = []
-    if not once.begin(person, key):
-        return results
     runs = _runs(family).filter(pk__lte=until).order_by("pk")
-    try:
-        apply(runs, RUN_EACH_AGAIN, _is_theirs(person), results, actor=person.get_username(), reason="")
-    finally:
-        # Store the outcomes even after an error, because the runs that were started before it are not undone.
-        rows = storable_rows(results, lambda run: reverse("console:run", args=[run.pk]))
-        once.keep(person, key, {"family": family.key, "cause": family.cause, "rows": rows})
-    return results
+    about = {"family": family.key, "cause": family.cause}
+    return apply_once(person, key, runs, RUN_EACH_AGAIN, _is_theirs(person), about)
 
 
 def _runs(family: Family) -> Any:

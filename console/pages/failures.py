@@ -10,7 +10,7 @@ from django.http import Http404, HttpRequest, HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from django.urls import reverse
 
-from console import family_again, lists
+from console import family_again, in_bulk, lists
 from console.failure_groups import Families, Family, families_of
 from console.frame import act, actor_of, find, must_operate, page, person_of, show
 from console.models import FailureNote
@@ -18,7 +18,7 @@ from runs.listing import RunFilter
 from runs.models import Run
 from work import clock
 from work.operations import once, previews
-from work.operations.outcomes import DONE, Outcome, forecast, preview_sentence, sentence
+from work.operations.outcomes import DONE, forecast, preview_sentence, sentence
 from workspaces.models import Workspace
 
 MOST_SHOWN = 100
@@ -113,12 +113,10 @@ def outcome(request: HttpRequest, cause: str, key: str) -> HttpResponseBase:
     result = once.find(person_of(request), key)
     if result is None or result.get("family", cause) != cause:
         raise Http404("No such result, or you do not have access to it. Results are kept for a day.")
-    rows = result.get("rows", ())
+    context = in_bulk.context_of(result) | {"cause": cause}
+    rows = context["rows"]
     if request.GET.get("format") == "csv":
         return previews.table("run-again", str(Run._meta.verbose_name), rows)
-    outcomes = Counter(Outcome(row[2]) for row in rows)
-    counts = [(each.value, number, each in DONE) for each, number in outcomes.items()]
-    context = {"result": result, "rows": rows, "counts": counts, "cause": cause, "as_of": clock.now()}
     return show(request, "console/failure_outcome.html", f"Result for {len(rows):,} runs", context)
 
 

@@ -2,6 +2,7 @@
 
 import re
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 from django.contrib import messages
@@ -11,17 +12,16 @@ from django.http.response import HttpResponseBase
 from django.urls import reverse
 
 from builds.models import Configuration
-from console import lists
-from console.frame import act, actor_of, page, person_of, query, show
+from console import in_bulk, lists
+from console.frame import act, page, person_of, query, show
 from documents import listing
 from documents.listing import Filters
 from documents.models import Document
 from runs import operations
 from runs.models import Run
-from work import clock
 from work.operations import once
-from work.operations.outcomes import DONE, Outcome, forecast, sentence
-from work.operations.previews import MOST_AT_ONCE, RowResult, apply, storable_rows, table
+from work.operations.outcomes import DONE, forecast, sentence
+from work.operations.previews import MOST_AT_ONCE, table
 from workspaces.models import Workspace
 
 MOST_CONFIGURATIONS = 1000
@@ -30,7 +30,7 @@ _KEY = re.compile("[A-Za-z0-9_-]{16,64}")
 
 @page
 def choose(request: HttpRequest) -> HttpResponseBase:
-    """Show the documents of a configuration's workspace. Those that it has not run over are chosen."""
+    """Show the documents of a configuration's workspace. Documents without a run of it are chosen."""
     configurations = _configurations(request)
     chosen = lists.number(request.GET.get("configuration"))
     configuration = next((each for each in configurations if each.pk == chosen), None)
@@ -42,7 +42,7 @@ def choose(request: HttpRequest) -> HttpResponseBase:
         slice = lists.sliced(request, rows)
         context |= {
             "slice": slice,
-            "each": _each(configuration, [document.pk for document in slice.rows], request.GET.get("choose", "")),
+            "each": _each(configuration, slice.rows, request.GET.get("choose", "")),
             "places": operations.free_places(),
             "once": once.new_key(),
         }
@@ -58,17 +58,10 @@ def start(request: HttpRequest) -> HttpResponseBase:
         messages.warning(request, "Nothing was started: choose a configuration and at least one document.")
         kept = query(request.GET, configuration=chosen, type=request.POST.get("type"))
         return HttpResponseRedirect(f"{reverse('console:document_runs')}?{kept}")
-    if once.begin(person_of(request), key):
-        results: list[RowResult] = []
-        documents = Document.objects.listed().filter(pk__in=ids, workspace=configuration.workspace_id).order_by("pk")
-        try:
-            apply(
-                documents, operations.run_over(configuration), _is_theirs, results, actor=actor_of(request), reason=""
-            )
-        finally:
-            # Store the outcomes even after an error, because the runs that were started before it are not undone.
-            rows = storable_rows(results, lambda run: reverse("console:run", args=[run.pk]))
-            once.keep(person_of(request), key, {"configuration": configuration.name, "rows": rows})
+    documents = Document.objects.listed().filter(pk__in=ids, workspace=configuration.workspace_id).order_by("pk")
+    about, operation = {"configuration": configuration.name}, operations.run_over(configuration)
+    results = in_bulk.apply_once(person_of(request), key, documents, operation, _is_theirs, about)
+    if results is not None:
         outcomes = Counter(each.outcome for each in results)
         level = messages.SUCCESS if DONE & outcomes.keys() else messages.WARNING
         messages.add_message(request, level, sentence(Document, outcomes))
@@ -81,12 +74,10 @@ def outcome(request: HttpRequest, key: str) -> HttpResponseBase:
     result = once.find(person_of(request), key)
     if result is None or (result and "configuration" not in result):
         raise Http404("No such result, or you do not have access to it. Results are kept for a day.")
-    rows = result.get("rows", ())
+    context = in_bulk.context_of(result)
+    rows = context["rows"]
     if request.GET.get("format") == "csv":
         return table("run-over", str(Document._meta.verbose_name), rows)
-    outcomes = Counter(Outcome(row[2]) for row in rows)
-    counts = [(each.value, number, each in DONE) for each, number in outcomes.items()]
-    context = {"result": result, "rows": rows, "counts": counts, "as_of": clock.now()}
     title = f"Result for {len(rows):,} {'document' if len(rows) == 1 else 'documents'}" if result else "Starting runs"
     return show(request, "console/run_over_outcome.html", title, context)
 
@@ -99,16 +90,16 @@ def _configurations(request: HttpRequest) -> list[Configuration]:
     return list(rows[:MOST_CONFIGURATIONS])
 
 
-def _each(configuration: Configuration, ids: list[int], choose: str) -> list[dict[str, Any]]:
-    """Return each document in this order, with its latest run of the configuration and what a new run would do.
+def _each(configuration: Configuration, documents: Sequence[Document], choose: str) -> list[dict[str, Any]]:
+    """Return each document with its latest run of the configuration and what a new run would do.
 
     Chosen are all, none, or otherwise those without a run.
     """
-    runs = Run.objects.filter(configuration=configuration, input_document__in=ids).order_by("pk")
+    runs = Run.objects.filter(configuration=configuration, input_document__in=documents).order_by("pk")
     latest = {run.input_document_id: run for run in runs.defer("error_message")}
-    documents, operation = Document.objects.listed().filter(pk__in=ids), operations.run_over(configuration)
+    operation = operations.run_over(configuration)
     rows = []
-    for document in sorted(documents, key=lambda document: ids.index(document.pk)):
+    for document in documents:
         outcome, run = operation.predict(document), latest.get(document.pk)
         is_possible = outcome in DONE
         rows.append(
